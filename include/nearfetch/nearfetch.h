@@ -45,10 +45,10 @@ typedef enum nearfetch_status {
     NEARFETCH_BAD_ARGUMENT = 1,    /**< NULL, an invalid size, a struct of another version */
     NEARFETCH_BAD_SETTING = 2,     /**< a setting with an invalid value */
     NEARFETCH_NO_MEMORY = 3,       /**< memory is exhausted */
-    NEARFETCH_BAD_ADDRESS = 4,     /**< unknown rank, or bytes that are not addressable there */
+    NEARFETCH_BAD_ADDRESS = 4,     /**< the transport says: unknown rank, or bytes that are not there */
     NEARFETCH_TRANSFER_FAILED = 5, /**< see nearfetch_last_transport_status() */
     NEARFETCH_NOT_RELEASED = 6,    /**< some puts are not complete at their targets */
-    NEARFETCH_BUSY = 7             /**< a task waits in the cache, or a request is pending */
+    NEARFETCH_BUSY = 7             /**< a task waits in the cache, or something is pending */
 } nearfetch_status;
 
 /** A few words for a status; never NULL. */
@@ -67,7 +67,8 @@ NEARFETCH_API const char* nearfetch_version(void);
 
 /* ---- The runtime's network ---- */
 
-/** Statuses for invalid arguments. Other values are the transport's own errors; 0 is success. */
+/** Statuses for invalid arguments, to be returned by start_get and start_put or reported by an operation.
+ * Other values are the transport's own errors; 0 is success. */
 #define NEARFETCH_TRANSPORT_BAD_RANK (-1)
 #define NEARFETCH_TRANSPORT_OUTSIDE (-2)
 
@@ -105,10 +106,14 @@ typedef struct nearfetch_transport {
     void (*wait_some)(void* context, nearfetch_operation* const* operations, size_t count);
     /** Marks the completed ones as done; does not wait, and runs no other task. */
     void (*try_some)(void* context, nearfetch_operation* const* operations, size_t count);
-    /** The memory around `address` that a GET may also read, [*begin, *end): for example a segment. The
-     * answer has to hold as long as any of it is cached. Two such regions share no line. Returns 0 if that
-     * byte is not addressable, else not 0. */
-    int (*readable)(void* context, int32_t rank, uint64_t address, uint64_t* begin, uint64_t* end);
+    /** What GETs may read along with the bytes [address, address + bytes): [*begin, *end), for example the
+     * registered segment, or the system's page. It only clips what the cache adds to an access: the rounding
+     * to lines, and read-ahead. An access that the answer does not contain is made all the same, with exactly
+     * its own bytes; start_get and start_put say whether it is legal. Prefetches are clipped to the answer.
+     * Returns 0 if nothing is known, else not 0. It is not asked for hits or small puts, and runs no other
+     * task. */
+    int (*readable)(void* context, int32_t rank, uint64_t address, uint64_t bytes, uint64_t* begin,
+                    uint64_t* end);
 
     /** Optional: a monotonic clock in nanoseconds; NULL for the system's. It is used for the read-ahead
      * distance. */
@@ -174,13 +179,14 @@ NEARFETCH_API nearfetch_status nearfetch_get(nearfetch_cache* cache, const nearf
                                              uint64_t address, uint64_t bytes, void* to);
 
 /** Writes the bytes. `from` may be reused at once. All tasks of the thread see the bytes; the target has them
- * after a release. NEARFETCH_BAD_ADDRESS; NEARFETCH_TRANSFER_FAILED when an eviction or a bulk put failed. A
- * small put is then done in part or not at all. After a bulk put the bytes, and earlier unreleased puts of
- * them, are undefined: put them again. */
+ * after a release. NEARFETCH_BAD_ADDRESS for a negative rank; of a small put the transport's refusal shows at
+ * the release. NEARFETCH_TRANSFER_FAILED when an eviction or a bulk put failed. A small put is then done in
+ * part or not at all. After a bulk put the bytes, and earlier unreleased puts of them, are undefined: put
+ * them again. */
 NEARFETCH_API nearfetch_status nearfetch_put(nearfetch_cache* cache, const nearfetch_task* task, int32_t rank,
                                              uint64_t address, uint64_t bytes, const void* from);
 
-/** Prefetches bytes. Never waits. Skips bytes that are not addressable. */
+/** Prefetches bytes. Never waits. Skips bytes that are not known to be readable. */
 NEARFETCH_API nearfetch_status nearfetch_prefetch(nearfetch_cache* cache, const nearfetch_task* task,
                                                   int32_t rank, uint64_t address, uint64_t bytes);
 
@@ -204,11 +210,20 @@ NEARFETCH_API nearfetch_status nearfetch_acquire_range(nearfetch_cache* cache, i
 NEARFETCH_API nearfetch_status nearfetch_release_range(nearfetch_cache* cache, int32_t rank, uint64_t address,
                                                        uint64_t bytes);
 
-/** For accesses that bypass the cache, for example atomics or strided puts: releases the range and
- * invalidates it. Call it before such an access. After one that writes, or that waits, call
+/** For memory that is freed, unregistered or accessed in other ways, for example by atomics: releases the
+ * range, and waits until nothing of it is cached or under way. If it fails the unreleased bytes are kept.
+ *
+ * Before memory is unregistered, `readable` says so, then each cache that may have read it invalidates it.
+ * Before an access in another way call it, too; after one that writes, or that waits, call
  * nearfetch_acquire_range(). */
 NEARFETCH_API nearfetch_status nearfetch_invalidate(nearfetch_cache* cache, int32_t rank, uint64_t address,
                                                     uint64_t bytes);
+
+/** As nearfetch_invalidate(), but unreleased puts of the range are lost. For memory that is gone: the network
+ * refuses such puts, and no release would succeed any more. NEARFETCH_BUSY if failed puts around the range
+ * have to be released first. */
+NEARFETCH_API nearfetch_status nearfetch_discard(nearfetch_cache* cache, int32_t rank, uint64_t address,
+                                                 uint64_t bytes);
 
 /* ---- Gets and puts that do not wait ---- */
 

@@ -23,17 +23,11 @@ nearfetch::ByteRange range_of(std::uint64_t address, std::uint64_t bytes) noexce
 
 }  // namespace
 
-bool nearfetch_cache::ask_addressable(std::int32_t rank, std::uint64_t address, std::uint64_t bytes) {
-    if (rank < 0 || bytes == 0) return false;
-    const nearfetch::ByteRange range = transport.readable(rank, address);
-    if (range.empty()) return false;
-    memories[static_cast<std::uint32_t>(rank) % memories.size()] = {rank, range};
-    return bytes <= range.end - address;
-}
-
 namespace nearfetch::capi {
 
 namespace {
+
+constexpr const char* name_what_is_there = "name memory of a rank that there is";
 
 std::string text_of(const Access& access) {
     return std::string("a ") + access.what + " of " + std::to_string(access.bytes) + " bytes at address " +
@@ -51,20 +45,19 @@ nearfetch_status refuse(Access access, const void* cache, const void* task, cons
         if (missing != nullptr)
             return fail(NEARFETCH_BAD_ARGUMENT, text_of(access), std::string("the ") + missing + " is NULL",
                         "give one");
-        set_transport_status(access.rank < 0 ? NEARFETCH_TRANSPORT_BAD_RANK : NEARFETCH_TRANSPORT_OUTSIDE);
-        return fail(NEARFETCH_BAD_ADDRESS, text_of(access),
-                    access.rank < 0 ? "ranks are counted from 0"
-                                    : "the transport says that not all of these bytes are addressable",
-                    "name bytes of one segment of a rank that there is");
+        set_transport_status(NEARFETCH_TRANSPORT_BAD_RANK);
+        return fail(NEARFETCH_BAD_ADDRESS, text_of(access), "ranks are counted from 0", name_what_is_there);
     });
 }
 
 nearfetch_status outcome(const nearfetch_cache& cache, Access access, int status, const char* what_to_do) {
     if (status == 0) return NEARFETCH_OK;
     set_transport_status(status);
+    const bool nowhere =
+        access.moves && (status == NEARFETCH_TRANSPORT_BAD_RANK || status == NEARFETCH_TRANSPORT_OUTSIDE);
     return guarded(NEARFETCH_TRANSFER_FAILED, [&] {
-        return fail(NEARFETCH_TRANSFER_FAILED, text_of(access), cache.transport.status_text(status),
-                    what_to_do);
+        return fail(nowhere ? NEARFETCH_BAD_ADDRESS : NEARFETCH_TRANSFER_FAILED, text_of(access),
+                    cache.transport.status_text(status), nowhere ? name_what_is_there : what_to_do);
     });
 }
 
@@ -123,7 +116,6 @@ nearfetch_status nearfetch_acquire(nearfetch_cache* cache, nearfetch_task* task)
     nearfetch::TaskClock clock = capi::clock_of(*task);
     cache->engine.acquire(clock);
     task->acquired = clock.acquired;
-    cache->forget_memories();
     return NEARFETCH_OK;
 }
 
@@ -149,7 +141,6 @@ nearfetch_status nearfetch_acquire_range(nearfetch_cache* cache, int32_t rank, u
         return capi::refuse({"acquire", rank, address, bytes}, cache, &cache, &cache);
     if (bytes == 0) return NEARFETCH_OK;
     cache->engine.acquire(rank, range_of(address, bytes));
-    cache->forget_memories();
     return NEARFETCH_OK;
 }
 
@@ -166,8 +157,24 @@ nearfetch_status nearfetch_release_range(nearfetch_cache* cache, int32_t rank, u
 
 nearfetch_status nearfetch_invalidate(nearfetch_cache* cache, int32_t rank, uint64_t address,
                                       uint64_t bytes) {
-    const nearfetch_status released = nearfetch_release_range(cache, rank, address, bytes);
-    return released == NEARFETCH_OK ? nearfetch_acquire_range(cache, rank, address, bytes) : released;
+    return capi::guarded(NEARFETCH_TRANSFER_FAILED, [&] {
+        const Access access{"invalidation", rank, address, bytes};
+        if (cache == nullptr || rank < 0) return capi::refuse(access, cache, &cache, &cache);
+        if (bytes == 0) return NEARFETCH_OK;
+        return capi::outcome(*cache, access, cache->engine.invalidate(rank, range_of(address, bytes)),
+                             release_again);
+    });
+}
+
+nearfetch_status nearfetch_discard(nearfetch_cache* cache, int32_t rank, uint64_t address, uint64_t bytes) {
+    return capi::guarded(NEARFETCH_TRANSFER_FAILED, [&] {
+        const Access access{"discard", rank, address, bytes};
+        if (cache == nullptr || rank < 0) return capi::refuse(access, cache, &cache, &cache);
+        if (bytes == 0 || cache->engine.discard(rank, range_of(address, bytes))) return NEARFETCH_OK;
+        return capi::fail(NEARFETCH_BUSY, "not all of the range was discarded",
+                          "bytes around it wait for PUTs that failed, and no operation is free to part them",
+                          "discard a range that includes them, or release them first");
+    });
 }
 
 }  // extern "C"

@@ -3,7 +3,6 @@
 
 #include <nearfetch/nearfetch.h>
 
-#include <array>
 #include <cstdint>
 
 #include "capi/failure.hpp"
@@ -12,29 +11,10 @@
 
 struct nearfetch_cache {
     nearfetch_cache(const nearfetch::PageCacheConfig& config, const nearfetch_transport& table)
-        : transport(table), engine(config, transport) {
+        : transport(table), engine(config, transport, nearfetch::PageEngine::Unreadable::fetched_exactly) {
         transport.reserve(config.operations);  // checked by the engine
     }
 
-    /// Whether all these bytes are addressable. The cache holds whole lines, and memory may end within one:
-    /// bytes beyond the end must not be served. So each access is checked, and the transport's last answer is
-    /// kept for several ranks.
-    bool addressable(std::int32_t rank, std::uint64_t address, std::uint64_t bytes) {
-        const Memory& known = memories[static_cast<std::uint32_t>(rank) % memories.size()];
-        if (known.rank == rank && known.range.begin <= address && address < known.range.end &&
-            bytes - 1 < known.range.end - address) [[likely]]
-            return true;
-        return ask_addressable(rank, address, bytes);
-    }
-    bool ask_addressable(std::int32_t rank, std::uint64_t address, std::uint64_t bytes);
-    /// After an acquire or invalidation the memory may have been reallocated.
-    void forget_memories() noexcept { memories.fill({}); }
-
-    struct Memory {
-        std::int32_t rank = -1;
-        nearfetch::ByteRange range;
-    };
-    std::array<Memory, 8> memories;
     nearfetch::capi::TableTransport transport;
     nearfetch::PageEngine engine;
     std::uint64_t requests = 0;  ///< not waited for yet
@@ -52,10 +32,9 @@ struct Access {
 };
 
 /// Whether a get or put can begin; checked on every hit.
-inline bool possible(const Access& access, nearfetch_cache* cache, const nearfetch_task* task,
+inline bool possible(const Access& access, const nearfetch_cache* cache, const nearfetch_task* task,
                      const void* memory) {
-    return cache != nullptr && task != nullptr && memory != nullptr &&
-           cache->addressable(access.rank, access.address, access.bytes);
+    return cache != nullptr && task != nullptr && memory != nullptr && access.rank >= 0 && access.bytes != 0;
 }
 /// Reports why it cannot begin. By value, so that a hit keeps it in registers. \pre it cannot
 [[gnu::cold]] nearfetch_status refuse(Access access, const void* cache, const void* task, const void* memory);

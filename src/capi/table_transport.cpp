@@ -95,10 +95,11 @@ std::size_t TableTransport::wait(std::span<Completion> out) {
     return report(out);
 }
 
-ByteRange TableTransport::readable(Rank target, std::uint64_t address) const noexcept {
+ByteRange TableTransport::readable_with(Rank target, ByteRange access) const noexcept {
     ByteRange range;
-    if (target < 0 || !table_.readable(table_.context, target, address, &range.begin, &range.end)) return {};
-    return range.begin <= address && address < range.end ? range : ByteRange{};
+    if (!table_.readable(table_.context, target, access.begin, access.size(), &range.begin, &range.end))
+        return {};
+    return range.begin < range.end ? range : ByteRange{};
 }
 
 std::uint64_t TableTransport::now_ns() {

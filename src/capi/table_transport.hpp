@@ -33,7 +33,10 @@ class TableTransport final : public Transport {
                   Token token) override;
     std::size_t test(std::span<Completion> out) override;
     std::size_t wait(std::span<Completion> out) override;
-    ByteRange readable(Rank target, std::uint64_t address) const noexcept override;
+    ByteRange readable(Rank target, std::uint64_t address) const noexcept override {
+        return readable_with(target, {address, address + 1});
+    }
+    ByteRange readable_with(Rank target, ByteRange access) const noexcept override;
     void yield() override {}  // an idle cache is inside wait()
     std::uint64_t now_ns() override;
     std::string status_text(int status) const override;

@@ -12,8 +12,11 @@ Operation& operation_of(Token token) noexcept { return *reinterpret_cast<Operati
 
 }  // namespace
 
-PageEngine::PageEngine(const PageCacheConfig& config, Transport& transport)
-    : cache_(config), transport_(transport) {}
+PageEngine::PageEngine(const PageCacheConfig& config, Transport& transport, Unreadable unreadable)
+    : memory_(transport),
+      cache_(config, unreadable == Unreadable::fetched_exactly ? &memory_ : nullptr),
+      transport_(transport),
+      unreadable_(unreadable) {}
 
 PageEngine::~PageEngine() {
     while (!cache_.operations().gets().empty())
@@ -132,10 +135,11 @@ int PageEngine::put_slowly(Rank target, std::uint64_t address, std::uint64_t siz
 
 void PageEngine::prefetch(const TaskClock& task, Rank target, std::uint64_t address,
                           std::uint64_t size_bytes) {
-    const ByteRange readable = transport_.readable(target, address);
-    if (size_bytes == 0 || readable.empty()) return;
-    PrefetchRequest request(target, {address, address + std::min(size_bytes, readable.end - address)},
-                            readable);
+    if (size_bytes == 0 || address >= offsets_end) return;
+    const ByteRange range{address, address + std::min(size_bytes, offsets_end - address)};
+    const ByteRange readable = transport_.readable_with(target, range);
+    if (readable.empty()) return;
+    PrefetchRequest request(target, range, readable);
     int status = 0;
     drive([&] { return cache_.prefetch(task, request); }, ++attempts_, WaitMode::block, status);
 }
@@ -143,6 +147,21 @@ void PageEngine::prefetch(const TaskClock& task, Rank target, std::uint64_t addr
 int PageEngine::release() { return release(ReleaseRequest()); }
 
 int PageEngine::release(Rank target, ByteRange range) { return release(ReleaseRequest(target, range)); }
+
+int PageEngine::invalidate(Rank target, ByteRange range) {
+    if (const int status = release(target, range); status != 0) return status;
+    drain(target, range, false);
+    return 0;
+}
+
+bool PageEngine::discard(Rank target, ByteRange range) { return drain(target, range, true); }
+
+bool PageEngine::drain(Rank target, ByteRange range, bool discards) {
+    DrainRequest request(target, range, discards);
+    int status = 0;
+    drive([&] { return cache_.drain(request); }, ++attempts_, WaitMode::block, status);
+    return request.done;
+}
 
 int PageEngine::release(ReleaseRequest request) {
     int status = 0;

@@ -26,8 +26,15 @@ class PageEngine {
     enum class WaitMode { poll, block };
 
   public:
+    /// What becomes of an access that the transport does not call readable.
+    enum class Unreadable : std::uint8_t {
+        refused,          ///< it is not started
+        fetched_exactly,  ///< its own bytes are fetched and no others; the transport may refuse it
+    };
+
     /// \throws Error for an invalid configuration, or when memory is exhausted
-    PageEngine(const PageCacheConfig& config, Transport& transport);
+    PageEngine(const PageCacheConfig& config, Transport& transport,
+               Unreadable unreadable = Unreadable::refused);
     PageEngine(const PageEngine&) = delete;
     PageEngine& operator=(const PageEngine&) = delete;
     /// Waits for outstanding operations. Unreleased bytes are lost.
@@ -58,7 +65,7 @@ class PageEngine {
       public:
         Pending(PageEngine& engine, const TaskClock& task, const Request& request)
             : engine_(engine), task_(task), request_(request), attempt_(++engine.attempts_) {
-            if (engine.memory_of(request).contains(request.offset, request.size_bytes)) return;
+            if (engine.may_start(request)) return;
             status_ = transport_status::outside;
             done_ = true;
         }
@@ -90,7 +97,10 @@ class PageEngine {
                            std::byte* to) const {
         // The time matters only for pages that were read ahead, and reading the clock is costly for a miss.
         const std::uint64_t now_ns = cache_.has_pages(target, address, size_bytes) ? transport_.now_ns() : 0;
-        return {target, address, size_bytes, to, transport_.readable(target, address), now_ns};
+        const bool is_asked = unreadable_ == Unreadable::fetched_exactly;  // by the cache, if need be
+        return {
+            target, address, size_bytes, to, is_asked ? ByteRange{} : transport_.readable(target, address),
+            now_ns};
     }
     PutRequest put_request(Rank target, std::uint64_t address, std::uint64_t size_bytes,
                            const std::byte* from) const noexcept {
@@ -108,6 +118,11 @@ class PageEngine {
     /// again
     int release();
     int release(Rank target, ByteRange range);
+    /// Releases the range, and waits until nothing of it is cached or under way. \return 0, or a status:
+    /// then its puts are kept
+    int invalidate(Rank target, ByteRange range);
+    /// The same, but what was put there and not released is lost. \return whether it could be done
+    bool discard(Rank target, ByteRange range);
 
     const PageCache& cache() const noexcept { return cache_; }
     /// Time that this thread waited for the network.
@@ -127,6 +142,13 @@ class PageEngine {
                    std::byte* to);
     int put_slowly(Rank target, std::uint64_t address, std::uint64_t size_bytes, const std::byte* from);
     int release(ReleaseRequest request);
+    bool drain(Rank target, ByteRange range, bool discards);
+    template <class Request>
+    bool may_start(const Request& request) const noexcept {
+        if (unreadable_ == Unreadable::fetched_exactly)
+            return request.offset < offsets_end && request.size_bytes <= offsets_end - request.offset;
+        return memory_of(request).contains(request.offset, request.size_bytes);
+    }
     ByteRange memory_of(const GetRequest& request) const noexcept { return request.readable; }
     ByteRange memory_of(const PutRequest& request) const noexcept {
         return transport_.readable(request.target, request.offset);
@@ -140,8 +162,21 @@ class PageEngine {
     bool await(const Step& step, WaitMode mode);
     std::size_t complete_transfers(WaitMode mode);
 
+    class Memory final : public ReadableMemory {
+      public:
+        explicit Memory(const Transport& transport) : transport_(transport) {}
+        ByteRange around(Rank target, ByteRange range) const noexcept override {
+            return transport_.readable_with(target, range);
+        }
+
+      private:
+        const Transport& transport_;
+    };
+
+    const Memory memory_;
     PageCache cache_;
     Transport& transport_;
+    const Unreadable unreadable_;
     std::uint64_t attempts_ = 0;  ///< numbers calls; Operation::handle is the last that started it
     std::uint64_t waited_ns_ = 0;
     std::uint64_t last_completion_ns_ = 0;  ///< time of the last completion

@@ -58,6 +58,10 @@ class Transport {
 
     /// The bytes around `address` that may be fetched with it; empty if that byte is not addressable.
     virtual ByteRange readable(Rank target, std::uint64_t address) const noexcept = 0;
+    /// The same for an access of several bytes; perhaps less than the access, if no more is known.
+    virtual ByteRange readable_with(Rank target, ByteRange access) const noexcept {
+        return readable(target, access.begin);
+    }
     /// Idle: other threads may use the processor.
     virtual void yield() = 0;
     /// This thread's clock, wall or virtual.

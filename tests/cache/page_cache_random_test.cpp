@@ -52,7 +52,8 @@ class Harness : private testing::RandomProgram<Byte, 2, 3000> {
     Harness(const PageCacheConfig& config, std::uint64_t seed, Fault fault)
         : RandomProgram(seed),
           fault_(fault),
-          cache_(std::make_unique<PageCache>(config)),
+          memory_of_cache_(*this),
+          cache_(std::make_unique<PageCache>(config, &memory_of_cache_)),
           bulk_bytes_(config.bulk_bytes) {
         for (auto& rank : memory_)
             for (Byte& byte : rank) {
@@ -248,7 +249,7 @@ class Harness : private testing::RandomProgram<Byte, 2, 3000> {
             return;
         }
         task.buffer.assign(size, std::byte{0xee});
-        task.get.emplace(target, offset, size, task.buffer.data(), ByteRange{0, memory_bytes}, ++time_);
+        task.get.emplace(target, offset, size, task.buffer.data(), ByteRange{}, ++time_);
     }
     void begin(std::size_t who) {
         Task& task = task_[who];
@@ -274,7 +275,7 @@ class Harness : private testing::RandomProgram<Byte, 2, 3000> {
                 task.put.reset();
             }
         } else if (what < 88) {
-            task.prefetch.emplace(target, range, ByteRange{0, memory_bytes});
+            task.prefetch.emplace(target, range, readable_with(range));
         } else if (what < 93) {
             acquire(task);
         } else if (what < 96) {
@@ -287,8 +288,33 @@ class Harness : private testing::RandomProgram<Byte, 2, 3000> {
             task.release.emplace();
         }
     }
+    /// All memory, the range alone, a part of it, or something between.
+    ByteRange readable_with(ByteRange range) {
+        const std::uint64_t how = narrow_ ? pick(6) : 0;
+        if (how == 0) return {0, memory_bytes};
+        if (how == 1) return range;
+        if (how == 4) return {range.begin, range.begin + pick(range.size())};
+        if (how == 5) return {range.begin + pick(range.size()), range.end};
+        const std::uint64_t around = how == 2 ? 20 : 300;
+        return {range.begin - std::min(range.begin, pick(around)),
+                std::min<std::uint64_t>(memory_bytes, range.end + pick(around))};
+    }
+    struct Memory final : ReadableMemory {
+        explicit Memory(Harness& harness) : owner(harness) {}
+        ByteRange around(Rank, ByteRange range) const noexcept override {
+            return owner.answer_ = owner.readable_with(range);
+        }
+        Harness& owner;
+    };
     Step ask(Task& task) {
-        if (task.get) return cache_->get(task.clock, *task.get);
+        if (task.get) {
+            const Step step = cache_->get(task.clock, *task.get);
+            if (step.kind == Step::Kind::start && step.operation->kind == Operation::Kind::get &&
+                !answer_.contains(step.operation->range()) &&
+                !task.get->range().contains(step.operation->range()))
+                fail("an operation beyond what is readable");
+            return step;
+        }
         if (task.put) return cache_->put(*task.put);
         if (task.prefetch) return cache_->prefetch(task.clock, *task.prefetch);
         return cache_->release(*task.release);
@@ -368,7 +394,11 @@ class Harness : private testing::RandomProgram<Byte, 2, 3000> {
 
     /// In every second program the first task only polls, and the others work close to that offset.
     const bool polls_ = pick(2) == 0;
+    /// In every second program little is readable around some gets.
+    const bool narrow_ = pick(2) == 0;
     Fault fault_;
+    const Memory memory_of_cache_;
+    ByteRange answer_;  ///< the last one
     std::unique_ptr<PageCache> cache_;
     std::uint64_t bulk_bytes_;
     std::array<Task, tasks> task_;

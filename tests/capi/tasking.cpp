@@ -128,7 +128,8 @@ bool Tasks::run_on_top() {
 SimulatedNetwork::SimulatedNetwork(const Behaviour& behaviour, int ranks, std::uint64_t segment_bytes)
     : behaviour_(behaviour),
       random_(behaviour.seed),
-      memories_(static_cast<std::size_t>(ranks), std::vector<std::byte>(segment_bytes)) {}
+      memories_(static_cast<std::size_t>(ranks), std::vector<std::byte>(segment_bytes)),
+      regions_(static_cast<std::size_t>(ranks), {{0, segment_bytes}}) {}
 
 nearfetch_transport SimulatedNetwork::table() {
     nearfetch_transport table{};
@@ -172,12 +173,11 @@ nearfetch_transport SimulatedNetwork::table() {
         for (std::size_t i = 0; i < count; ++i)
             of(context).look(operations[i]);
     };
-    table.readable = [](void* context, std::int32_t rank, std::uint64_t address, std::uint64_t* begin,
-                        std::uint64_t* end) -> int {
-        if (rank < 0 || static_cast<std::size_t>(rank) >= of(context).memories_.size()) return 0;
-        *begin = 0;
-        *end = of(context).memory(rank).size();
-        return address < *end;
+    table.readable = [](void* context, std::int32_t rank, std::uint64_t address, std::uint64_t bytes,
+                        std::uint64_t* begin, std::uint64_t* end) -> int {
+        ++of(context).questions;
+        if (bytes == 0) broken("accesses have bytes");
+        return of(context).readable(rank, address, *begin, *end);
     };
     table.now_ns = [](void* context) { return of(context).now_ * 100; };
     table.status_text = [](void*, int status) -> const char* {
@@ -187,11 +187,48 @@ nearfetch_transport SimulatedNetwork::table() {
     return table;
 }
 
+void SimulatedNetwork::set_regions(int rank, std::vector<Region> regions) {
+    for (const Flight& flight : slots_) {
+        if (flight.operation == nullptr || flight.rank != rank) continue;
+        const auto old = std::move(regions_[static_cast<std::size_t>(rank)]);
+        regions_[static_cast<std::size_t>(rank)] = regions;
+        if (!registered(rank, flight.address, flight.bytes))
+            broken("nothing is under way in memory that is unregistered");
+        regions_[static_cast<std::size_t>(rank)] = old;
+    }
+    regions_[static_cast<std::size_t>(rank)] = std::move(regions);
+}
+
+/// Adjacent regions may be accessed as one.
+bool SimulatedNetwork::registered(int rank, std::uint64_t address, std::uint64_t bytes) const {
+    for (const Region& region : regions_[static_cast<std::size_t>(rank)]) {
+        if (address < region.begin || address >= region.end) continue;
+        const std::uint64_t here = region.end - address;
+        return bytes <= here || registered(rank, region.end, bytes - here);
+    }
+    return false;
+}
+
+int SimulatedNetwork::readable(int rank, std::uint64_t address, std::uint64_t& begin,
+                               std::uint64_t& end) const {
+    if (rank < 0 || static_cast<std::size_t>(rank) >= regions_.size()) return 0;
+    for (const Region& region : regions_[static_cast<std::size_t>(rank)])
+        if (region.known && region.begin <= address && address < region.end) {
+            begin = region.begin;
+            end = region.end;
+            return 1;
+        }
+    return 0;
+}
+
 int SimulatedNetwork::start(Flight flight) {
     if (flight.bytes == 0) broken("operations have bytes");
-    if (flight.rank < 0 || static_cast<std::size_t>(flight.rank) >= memories_.size() ||
-        flight.address + flight.bytes > memory(flight.rank).size())
-        broken("nothing outside of what is readable is asked for");
+    if (flight.rank < 0 || static_cast<std::size_t>(flight.rank) >= memories_.size())
+        return NEARFETCH_TRANSPORT_BAD_RANK;
+    if (!registered(flight.rank, flight.address, flight.bytes)) {
+        ++outside;
+        return NEARFETCH_TRANSPORT_OUTSIDE;
+    }
     // They may take effect in any order. (A GET concurrent with a PUT may not be used, which shows in the
     // data.)
     for (const Flight& other : slots_)

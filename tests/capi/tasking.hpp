@@ -59,6 +59,11 @@ class SimulatedNetwork {
         unsigned failures_percent = 0;  ///< operations that complete with an error, whether done or not
         bool push = false;              ///< a handler marks what is done; else only the caller
     };
+    /// Registered memory. Of some the runtime cannot say that it is.
+    struct Region {
+        std::uint64_t begin = 0, end = 0;
+        bool known = true;
+    };
     static constexpr int refused = 77;
     static constexpr int failed = 88;
 
@@ -67,6 +72,9 @@ class SimulatedNetwork {
     nearfetch_transport table();
     std::vector<std::byte>& memory(int rank) { return memories_[static_cast<std::size_t>(rank)]; }
     Behaviour& behaviour() { return behaviour_; }
+    /// Ascending. At the start all memory is one region.
+    void set_regions(int rank, std::vector<Region> regions);
+    bool registered(int rank, std::uint64_t address, std::uint64_t bytes) const;
     /// Runs other tasks during a wait, and anything else at each tick.
     std::function<void()> while_waiting = [] {};
     std::function<void()> at_tick = [] {};
@@ -75,8 +83,10 @@ class SimulatedNetwork {
     std::uint64_t bytes_got = 0, bytes_put = 0;
     std::uint64_t overtaken = 0;  ///< operations that were done before an earlier one
     std::uint64_t refusals = 0, failures = 0;
-    unsigned waiting = 0;       ///< calls of wait_some that have not returned
-    unsigned waiting_most = 0;  ///< the largest number at a time
+    std::uint64_t questions = 0;  ///< calls of `readable`
+    std::uint64_t outside = 0;    ///< starts beyond registered memory
+    unsigned waiting = 0;         ///< calls of wait_some that have not returned
+    unsigned waiting_most = 0;    ///< the largest number at a time
     std::size_t under_way() const { return slots_.size() - spare_.size(); }
 
   private:
@@ -93,6 +103,7 @@ class SimulatedNetwork {
         std::vector<std::byte> taken;
     };
     static SimulatedNetwork& of(void* context) { return *static_cast<SimulatedNetwork*>(context); }
+    int readable(int rank, std::uint64_t address, std::uint64_t& begin, std::uint64_t& end) const;
     int start(Flight flight);
     void effect(Flight& flight);
     void finish(std::size_t slot);
@@ -104,6 +115,7 @@ class SimulatedNetwork {
     Behaviour behaviour_;
     std::mt19937_64 random_;
     std::vector<std::vector<std::byte>> memories_;
+    std::vector<std::vector<Region>> regions_;
     std::vector<Flight> slots_;
     std::vector<std::size_t> spare_;
     std::uint64_t now_ = 0, started_ = 0;

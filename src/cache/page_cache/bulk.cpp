@@ -34,7 +34,7 @@ std::uint64_t PageCache::copy_prefix(const TaskClock& task, GetRequest& r) noexc
         if (page == nullptr) break;
         const std::uint64_t begin = at & page_mask_;
         const std::uint64_t end = std::min(page_mask_ + 1, begin + (r.range().end - at));
-        const LineMask valid = fresh(task, *page) ? page->valid() : 0;
+        const LineMask valid = fresh(task, *page) ? valid_within(*page, begin, end) : 0;
         std::uint64_t to = begin;
         while (to < end) {
             const std::uint64_t line_end = std::min(end, ((to >> line_shift_) + 1) << line_shift_);
@@ -61,10 +61,11 @@ PageCache::Gap PageCache::gap_at(const TaskClock& task, const GetRequest& r) noe
         r.target, begin >> page_shift_, (gap.range.end - 1) >> page_shift_, [&](std::uint32_t index) {
             const Page& page = pages_[index];
             const std::uint64_t base = page.number << page_shift_;
-            const LineMask valid = fresh(task, page) ? page.valid() : 0;
-            if (valid == 0 && page.dirty == Page::nothing) return true;
             const std::uint64_t end = std::min(r.range().end, base + page_mask_ + 1);
-            for (std::uint64_t at = std::max(begin, base); at < end;) {
+            std::uint64_t at = std::max(begin, base);
+            const LineMask valid = fresh(task, page) ? valid_within(page, at - base, end - base) : 0;
+            if (valid == 0 && page.dirty == Page::nothing) return true;
+            while (at < end) {
                 const std::uint64_t line_end = std::min(end, ((at >> line_shift_) + 1) << line_shift_);
                 const bool is_valid = (valid >> ((at - base) >> line_shift_) & 1) != 0;
                 const bool written =
@@ -125,7 +126,7 @@ void PageCache::update(const PutRequest& r) noexcept {
         const std::uint64_t base = page.number << page_shift_;
         const std::uint64_t begin = std::max(r.offset, base) - base;
         const std::uint64_t end = std::min(r.range().end - base, page_mask_ + 1);
-        if (page.valid() != 0)
+        if (page.valid() != 0 || page.cut != 0)
             copy_bytes(data(page) + begin, r.from + (base + begin - r.offset), end - begin);
         if (page.dirty != Page::nothing) set_clean(page, begin, end);
     });

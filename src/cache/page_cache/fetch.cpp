@@ -41,8 +41,9 @@ void for_each_run(LineMask lines, Visitor&& visit) noexcept {
 }  // namespace
 
 Step PageCache::get(const TaskClock& task, GetRequest& r) {
-    NF_EXPECT(r.size_bytes > 0 && r.target >= 0 && r.readable.contains(r.range()) &&
-              r.range().end <= offsets_end);
+    NF_EXPECT(r.size_bytes > 0 && r.target >= 0 && r.range().end <= offsets_end &&
+              (memory_map_ != nullptr || r.readable.contains(r.range())));
+    if (memory_map_ != nullptr) r.readable = {};  // other tasks may have run
     const bool bulk = r.bypass_pages || r.size_bytes >= config_.bulk_bytes;
     while (r.next_ < r.range().end) {
         const Step step = bulk ? get_bulk(task, r) : get_window(task, r);
@@ -50,6 +51,7 @@ Step PageCache::get(const TaskClock& task, GetRequest& r) {
     }
     // The program's own GETs are started; read-ahead comes after them.
     while (r.mark_ != 0 && operations_.spare() > operations_kept_) {
+        ask_readable(r);
         const ByteRange range = read_ahead_.next(r.mark_, r.target, r.readable);
         if (range.empty()) break;
         if (Operation* op = plan_read_ahead(task, r.target, range, r.readable, r.mark_)) return start(*op);
@@ -63,7 +65,9 @@ Step PageCache::get(const TaskClock& task, GetRequest& r) {
     if (bulk)
         ++counters_.bulk_gets;
     else
-        ++(r.fetched_ ? counters_.misses : r.waited_ ? counters_.pending_hits : counters_.hits);
+        ++(r.fetched_ || r.status != 0 ? counters_.misses
+           : r.waited_                 ? counters_.pending_hits
+                                       : counters_.hits);
     return {};
 }
 
@@ -75,7 +79,7 @@ PageCache::Window PageCache::plan_lookup(const TaskClock& task, Rank target, Byt
         LineMask absent = part.lines;
         LineMask arriving = 0;
         if (page != nullptr) {
-            if (fresh(task, *page)) absent &= ~page->valid();
+            if (fresh(task, *page)) absent &= ~valid_within(*page, part.begin, part.end);
             // Reading back dirty bytes needs nothing else of their line.
             if (page->dirty != Page::nothing)
                 for (LineMask left = absent; left != 0; left &= left - 1) {
@@ -112,6 +116,7 @@ Step PageCache::get_window(const TaskClock& task, GetRequest& r) {
         r.next_ = end;
         return {};
     }
+    ask_readable(r);
     // The network may reorder a PUT and a later GET of these lines.
     ByteRange lines = line_bytes_of(first_line + first_of(window.missing),
                                     first_line + last_of(window.missing), r.readable);
@@ -126,6 +131,13 @@ Step PageCache::get_window(const TaskClock& task, GetRequest& r) {
     if (window.missing != all) copy_resident(r, window);
     r.next_ = end;
     return before == nullptr ? start(op) : hold(op);
+}
+
+// A get of which nothing is known may fetch its own bytes.
+void PageCache::ask_readable(GetRequest& r) const noexcept {
+    if (!r.readable.empty()) return;
+    r.readable = memory_map_->around(r.target, r.range());
+    if (!r.readable.contains(r.range())) r.readable = r.range();
 }
 
 // The operation that already fetches lines of the window. A task that polls a line would make others wait for
@@ -304,6 +316,7 @@ void PageCache::started(Operation& op, std::uint64_t now_ticks) noexcept {
 // Bookkeeping while the bytes travel: makes pages for the lines, by eviction if needed.
 void PageCache::admit(Operation& op) noexcept {
     LineMask admitted = 0;
+    const LineMask cut = cut_lines(op);
     const std::uint64_t base = op.offset >> line_shift_;
     for_each_part(op.range(), [&](const Part& part) {
         LineMask lines = recounted(op.wanted_, base, part.first_line) & part.lines;
@@ -324,8 +337,9 @@ void PageCache::admit(Operation& op) noexcept {
         page->arriving |= lines;
         admitted |= recounted(lines, part.first_line, base);
         const LineMask asked = lines & recounted(op.delivery_, base, part.first_line);
-        counters_.prefetch_lines += count_of(lines & ~asked);
-        if (op.mark_ != 0 && lines != asked) page->mark = op.mark_;
+        const LineMask unasked = lines & ~asked & ~recounted(cut, base, part.first_line);
+        counters_.prefetch_lines += count_of(unasked);
+        if (op.mark_ != 0 && unasked != 0) page->mark = op.mark_;
         if (asked != 0) page->last_line = static_cast<std::uint8_t>(first_of(asked));
     });
     op.wanted_ = admitted;
@@ -365,6 +379,7 @@ void PageCache::merge_fetched() noexcept {
     if (unmerged_ == nullptr) return;
     Operation& op = *std::exchange(unmerged_, nullptr);
     const std::uint64_t base = op.offset >> line_shift_;
+    const LineMask all_cut = op.wanted_ == 0 ? 0 : cut_lines(op);
     if (op.wanted_ != 0)
         for_each_part(op.range(), [&](const Part& part) {
             const LineMask lines = recounted(op.wanted_, base, part.first_line) & part.lines;
@@ -378,10 +393,16 @@ void PageCache::merge_fetched() noexcept {
                 const std::uint64_t end = std::min(part.end, (last + 1) << line_shift_);
                 copy_clean(page, begin, end, op.buffer + (part.offset - op.offset) + (begin - part.begin));
             });
+            const LineMask cut = recounted(all_cut, base, part.first_line);
+            for_each_run(merged & cut, [&](std::uint64_t first, std::uint64_t last) {
+                for (std::uint64_t line = first; line <= last; ++line)
+                    cut_lines_.keep(page, index_of(page), std::max(part.begin, line << line_shift_),
+                                    std::min(part.end, (line + 1) << line_shift_));
+            });
             page.arriving &= ~lines;
-            page.ready |= merged & delivered;
-            page.speculative |= merged & ~delivered;
-            counters_.prefetch_unused += count_of(lines & ~delivered & ~merged);
+            page.ready |= merged & delivered & ~cut;
+            page.speculative |= merged & ~delivered & ~cut;
+            counters_.prefetch_unused += count_of(lines & ~delivered & ~merged & ~cut);
         });
     operations_.end(op);
 }

@@ -48,9 +48,10 @@ struct Operation {
     std::uint64_t handle = 0;  ///< for the engine and the transport
 
     ByteRange range() const noexcept { return {offset, offset + size_bytes}; }
-    /// Whether it still is the operation of that id, and is outstanding.
+    /// Whether it still is the operation of that id, and is outstanding. It is while it is being started,
+    /// too.
     bool is_outstanding(OperationId of) const noexcept {
-        return id == of && (state_ == State::started || state_ == State::held);
+        return id == of && (state_ == State::started || state_ == State::held || state_ == State::planned);
     }
 
   private:

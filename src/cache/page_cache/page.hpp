@@ -48,6 +48,7 @@ struct alignas(64) Page {
     std::uint8_t uses = 0;  ///< uses since it entered its queue, up to most_uses; consecutive uses count once
     std::uint8_t mark = 0;  ///< trigger mark: the stream of ReadAhead to tell of the first use; 0: none
     std::uint8_t last_line = 0;  ///< line of the last miss
+    std::uint8_t cut = 0;        ///< which of its two CutLines are there
 
     LineMask valid() const noexcept { return ready | speculative; }
 };

@@ -78,7 +78,7 @@ ReadAheadConfig read_ahead_config(const PageCacheConfig& config) {
 
 }  // namespace
 
-PageCache::PageCache(const PageCacheConfig& config) try
+PageCache::PageCache(const PageCacheConfig& config, const ReadableMemory* memory) try
     : found_(&nowhere_),
       written_(&nowhere_),
       page_shift_(static_cast<unsigned>(std::countr_zero(checked(config).page_bytes))),
@@ -88,6 +88,7 @@ PageCache::PageCache(const PageCacheConfig& config) try
       table_(page_count(config)),
       queues_(config, pages_.data(), page_count(config)),
       dirty_(config.dirty_pages, config.page_bytes),
+      cut_lines_(page_count(config), line_shift_),
       memory_(page_count(config) * config.page_bytes +
               config.operations * lines_per_operation(config) * config.line_bytes),
       operations_(config.operations, lines_per_operation(config) * config.line_bytes,
@@ -96,7 +97,8 @@ PageCache::PageCache(const PageCacheConfig& config) try
       lines_per_page_(static_cast<std::uint32_t>(config.page_bytes / config.line_bytes)),
       lines_per_operation_(lines_per_operation(config)),
       operations_kept_(std::max(1u, config.operations / 4)),
-      config_(config) {
+      config_(config),
+      memory_map_(memory) {
     if (!memory_.resize(memory_.reserved_bytes())) throw std::bad_alloc();
     memory_.populate(populated_bytes);
     frames_ = memory_.data();
@@ -110,7 +112,7 @@ PageCache::PageCache(const PageCacheConfig& config) try
 
 const std::byte* PageCache::find_unready(const TaskClock& task, Page& page, std::uint64_t skip,
                                          std::uint64_t size, LineMask lines) noexcept {
-    const bool valid = fresh(task, page) && (page.valid() & lines) == lines;
+    const bool valid = fresh(task, page) && (valid_within(page, skip, skip + size) & lines) == lines;
     if (valid) {
         if (page.mark != 0) return nullptr;  // get() reports the use to the stream
         use(page, lines);
@@ -133,6 +135,7 @@ void PageCache::use(Page& page, LineMask lines) noexcept {
 void PageCache::forget_lines(Page& page, LineMask lines) noexcept {
     const LineMask unused = page.speculative & lines;
     page.ready &= ~lines;
+    if (page.cut != 0) cut_lines_.forget(page, index_of(page), lines);
     if (unused == 0) return;
     counters_.prefetch_unused += static_cast<unsigned>(std::popcount(unused));
     page.speculative &= ~lines;
@@ -157,7 +160,7 @@ Page* PageCache::make_page(Rank target, std::uint64_t number) noexcept {
         queues_.erase(*victim);
         if (found_ == victim) found_ = &nowhere_;
         if (written_ == victim) written_ = &nowhere_;
-        index = static_cast<std::uint32_t>(victim - pages_.data());
+        index = index_of(*victim);
     }
     Page& page = pages_[index];
     page = Page();
@@ -226,7 +229,7 @@ void PageCache::check_invariants() const {
     for (const Page& page : pages_) {
         if (page.target < 0) continue;
         ++used;
-        const auto index = static_cast<std::uint32_t>(&page - pages_.data());
+        const std::uint32_t index = index_of(page);
         ensure(table_.find(page.target, page.number) == index, "page is not in the table");
         ensure((page.ready & page.speculative) == 0, "line is ready and ahead");
         ensure((page.valid() & page.arriving) == 0, "valid line is fetched");
@@ -254,7 +257,7 @@ void PageCache::check_invariants() const {
     const PageCacheCounters all = counters();
     std::uint64_t under_way = 0;
     for (const Operation* op : fetches)
-        under_way += static_cast<unsigned>(std::popcount(op->wanted_ & ~op->delivery_));
+        under_way += static_cast<unsigned>(std::popcount(op->wanted_ & ~op->delivery_ & ~cut_lines(*op)));
     ensure(all.prefetch_lines ==
                all.prefetch_used + all.prefetch_unused + occupancy().speculative_lines + under_way,
            "count of lines ahead");

@@ -35,6 +35,7 @@
 #include "base/reserved_memory.hpp"
 #include "base/types.hpp"
 #include "cache/counters/page_cache_counters.hpp"
+#include "cache/page_cache/cut_lines.hpp"
 #include "cache/page_cache/dirty_pages.hpp"
 #include "cache/page_cache/operation.hpp"
 #include "cache/page_cache/page.hpp"
@@ -56,7 +57,8 @@ struct PageCacheOccupancy {
 class PageCache {
   public:
     /// Allocates all memory. \throws Error for an invalid configuration, or when memory is exhausted
-    explicit PageCache(const PageCacheConfig& config);
+    /// \param memory outlives the cache; nullptr: each get brings its readable range
+    explicit PageCache(const PageCacheConfig& config, const ReadableMemory* memory = nullptr);
     PageCache(const PageCache&) = delete;
     PageCache& operator=(const PageCache&) = delete;
 
@@ -82,7 +84,7 @@ class PageCache {
         merge_fetched();
         return true;
     }
-    /// A get that find() did not serve. \pre size > 0, and the readable range covers it
+    /// A get that find() did not serve. \pre size > 0, and the readable range, if it has one, covers it
     Step get(const TaskClock& task, GetRequest& request);
     /// A put that write() did not do. A small one needs the network only to free a dirty entry or a page. A
     /// bulk one is done when its PUT is complete. \pre size > 0
@@ -97,6 +99,10 @@ class PageCache {
     /// access that bypasses the cache (an atomic, a strided put) needs a release() of its range before and
     /// this after it.
     void acquire(Rank target, ByteRange range) noexcept;
+
+    /// Done when no operation that had begun is under way in the range, and nothing of it is cached: its
+    /// memory may be freed. \pre its dirty bytes were released, or are discarded
+    Step drain(DrainRequest& request);
 
     /// The transport has accepted the operation, at `now_ticks`.
     void started(Operation& operation, std::uint64_t now_ticks) noexcept;
@@ -136,8 +142,11 @@ class PageCache {
         absent_ = {target, number};
         return nullptr;
     }
+    std::uint32_t index_of(const Page& page) const noexcept {
+        return static_cast<std::uint32_t>(&page - pages_.data());
+    }
     std::byte* data(const Page& page) const noexcept {
-        return frames_ + (static_cast<std::uint64_t>(&page - pages_.data()) << page_shift_);
+        return frames_ + (std::uint64_t{index_of(page)} << page_shift_);
     }
     /// The page that has all of the range, or nullptr. Tries `last` first, and sets it.
     Page* page_with(Page*& last, Rank target, std::uint64_t offset, std::uint64_t size) noexcept;
@@ -148,6 +157,8 @@ class PageCache {
     void for_each_part(ByteRange range, Visitor&& visit) const;
     template <class Visitor>
     void for_each_page(Rank target, ByteRange range, Visitor&& visit);
+    LineMask valid_within(const Page& page, std::uint64_t begin, std::uint64_t end) const noexcept;
+    LineMask cut_lines(const Operation& operation) const noexcept;
     LineMask lines_within(const Page& page, ByteRange range) const noexcept;
     LineMask lines_within(const Operation& operation, ByteRange range) const noexcept;
     ByteRange line_bytes_of(std::uint64_t first_line, std::uint64_t last_line,
@@ -172,6 +183,7 @@ class PageCache {
     Operation* plan_read_ahead(const TaskClock& task, Rank target, ByteRange range, ByteRange readable,
                                std::uint8_t mark);
     void trigger(GetRequest& request, Page& page, std::uint64_t offset) noexcept;
+    void ask_readable(GetRequest& request) const noexcept;
     void admit(Operation& operation) noexcept;
     void deliver(const Operation& operation) noexcept;
     void merge_fetched() noexcept;
@@ -194,8 +206,11 @@ class PageCache {
     bool oldest_is_due() noexcept;
     bool arriving_in(const Page& page, std::uint64_t begin, std::uint64_t end) const noexcept;
     Run run_at(const Page& page, std::uint64_t begin) noexcept;
+    void end_at_border(Run& run) const noexcept;
     void take_run(const Run& run, Operation& operation) noexcept;
     void set_clean(Page& page, std::uint64_t begin, std::uint64_t end) noexcept;
+    bool discard_writes(Rank target, ByteRange range) noexcept;
+    bool cut_out(Operation& failed, ByteRange range) noexcept;
 
     // Bulk transfers (bulk.cpp).
     Step get_bulk(const TaskClock& task, GetRequest& request);
@@ -219,6 +234,7 @@ class PageCache {
     PageName absent_;  ///< a page known to be missing: a miss asks several times
     PageQueues queues_;
     DirtyPages dirty_;
+    CutLines cut_lines_;
 
     ReservedMemory memory_;
     OperationTable operations_;
@@ -232,6 +248,7 @@ class PageCache {
     Stamp now_ = 0;
     std::uint64_t completed_ticks_ = 0;
     PageCacheConfig config_;
+    const ReadableMemory* memory_map_;
     Page nowhere_;  ///< target of found_ and written_ when there is no page
 };
 

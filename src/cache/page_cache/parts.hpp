@@ -63,6 +63,21 @@ void PageCache::for_each_page(Rank target, ByteRange range, Visitor&& visit) {
     });
 }
 
+/// The page's lines that have all their bytes of [begin, end).
+inline LineMask PageCache::valid_within(const Page& page, std::uint64_t begin,
+                                        std::uint64_t end) const noexcept {
+    if (page.cut == 0) [[likely]]
+        return page.valid();
+    return page.valid() | cut_lines_.within(page, index_of(page), begin, end);
+}
+
+/// The operation's lines of which it has only some bytes. \pre it is not bulk
+inline LineMask PageCache::cut_lines(const Operation& op) const noexcept {
+    const std::uint64_t mask = (std::uint64_t{1} << line_shift_) - 1;
+    const std::uint64_t last = ((op.range().end - 1) >> line_shift_) - (op.offset >> line_shift_);
+    return LineMask{(op.offset & mask) != 0} | LineMask{(op.range().end & mask) != 0} << last;
+}
+
 /// The page's lines with bytes of the range. \pre there is one
 inline LineMask PageCache::lines_within(const Page& page, ByteRange range) const noexcept {
     const std::uint64_t base = page.number << page_shift_;

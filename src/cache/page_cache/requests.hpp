@@ -4,8 +4,8 @@
 // Requests to the page cache, and their progress. A request belongs to the caller and may not move until
 // PageCache says that it is done.
 //
-// Each request has its readable range. A line cut by that range is cached like any other, so two readable
-// ranges of one target must not share a line.
+// Each get has its readable range: what may be fetched along with it. It clips the rounding to lines and the
+// read-ahead, and covers the get itself. Of a line that it cuts only the fetched bytes are valid (CutLines).
 
 #include <cstddef>
 #include <cstdint>
@@ -17,6 +17,17 @@ namespace nearfetch {
 
 /// Limit of offsets, which may be addresses; arithmetic around them does not overflow.
 constexpr std::uint64_t offsets_end = std::uint64_t{1} << 62;
+
+/// Tells a cache what it may add to an access, where that is not known beforehand. It is asked for what is
+/// not resident, and each time anew, because other tasks may unregister memory.
+class ReadableMemory {
+  public:
+    /// The bytes that may be fetched along with the range; perhaps less than the range, if no more is known.
+    virtual ByteRange around(Rank target, ByteRange range) const noexcept = 0;
+
+  protected:
+    ~ReadableMemory() = default;
+};
 
 /// The next step of a request.
 struct Step {
@@ -60,7 +71,7 @@ struct GetRequest {
     std::uint64_t offset;
     std::uint64_t size_bytes;
     std::byte* to;
-    ByteRange readable;         ///< what may be fetched: the target's part
+    ByteRange readable;         ///< what may be fetched; asked for if the cache has a ReadableMemory
     std::uint64_t ticks;        ///< start of the request; 0: unknown
     bool bypass_pages = false;  ///< treated as bulk, whatever its size
     int status = 0;             ///< of the first failed GET; the bytes are then incomplete
@@ -114,6 +125,21 @@ struct PrefetchRequest {
   private:
     friend class PageCache;
     std::uint64_t next_;
+};
+
+/// Waits for what is under way of a range, and forgets what is cached of it.
+struct DrainRequest {
+    DrainRequest(Rank target_rank, ByteRange scope, bool discards_writes) noexcept
+        : target(target_rank), range(scope), discards(discards_writes) {}
+
+    Rank target;
+    ByteRange range;
+    bool discards;      ///< dirty bytes, too, and what PUTs failed to write; else they stay
+    bool done = false;  ///< false at the end: a failed PUT could not be cut, for want of an operation
+
+  private:
+    friend class PageCache;
+    OperationId last_ = 0;  ///< waits for operations up to this one
 };
 
 /// Completes dirty bytes at their targets: all, or those of a range.

@@ -185,6 +185,18 @@ PageCache::Run PageCache::run_at(const Page& page, std::uint64_t begin) noexcept
     return run;
 }
 
+// Puts on both sides of a border between two memories become two PUTs.
+void PageCache::end_at_border(Run& run) const noexcept {
+    const ByteRange first = memory_map_->around(run.target, run.range);
+    if (first.contains(run.range)) return;
+    if (first.contains(run.range.begin, 1)) {
+        run.range.end = first.end;
+        return;
+    }
+    const ByteRange last = memory_map_->around(run.target, {run.range.end - 1, run.range.end});
+    if (last.contains(run.range.end - 1, 1) && last.begin > run.range.begin) run.range.end = last.begin;
+}
+
 // Moves the run to the operation: its pages are clean there.
 void PageCache::take_run(const Run& run, Operation& op) noexcept {
     for_each_part(run.range, [&](const Part& part) {
@@ -210,7 +222,8 @@ void PageCache::set_clean(Page& page, std::uint64_t begin, std::uint64_t end) no
 Step PageCache::clean(std::uint32_t entry, WaitTicket& ticket) noexcept {
     const Page& page = pages_[dirty_.page(entry)];
     const std::uint64_t begin = dirty_.next_set(entry, 0);
-    const Run run = run_at(page, begin);
+    Run run = run_at(page, begin);
+    if (memory_map_ != nullptr) end_at_border(run);
     // An outstanding GET merges around dirty bytes, so these have to stay until it is complete.
     Operation* const get = fetching(run.target, run.range);
     if (get != nullptr && !may_hold(*get, ticket)) return wait_behind(*get, ticket);
@@ -252,6 +265,52 @@ Step PageCache::release(ReleaseRequest& r) {
     for (Operation* op : operations_.puts())
         if (op->id <= r.last_put_ && concerns(op->target, op->range())) return wait_for(*op);
     return {};
+}
+
+Step PageCache::drain(DrainRequest& r) {
+    if (r.last_ == 0) r.last_ = operations_.last_id();
+    // Nothing on its way enters the pages. Again at the end: other tasks may have fetched neighbour bytes.
+    forget(r.target, r.range);
+    for (const auto* list : {&operations_.gets(), &operations_.puts()})
+        for (Operation* op : *list)
+            if (op->id <= r.last_ && op->target == r.target && op->range().overlaps(r.range) &&
+                op->is_outstanding(op->id))
+                return wait_for(*op);
+    r.done = !r.discards || discard_writes(r.target, r.range);
+    return {};
+}
+
+bool PageCache::discard_writes(Rank target, ByteRange range) noexcept {
+    for_each_page(target, range, [&](Page& page) {
+        const std::uint64_t base = page.number << page_shift_;
+        if (page.dirty != Page::nothing)
+            set_clean(page, std::max(range.begin, base) - base, std::min(range.end - base, page_mask_ + 1));
+    });
+    while (Operation* const op = operations_.put_at(target, range))
+        if (op->state_ != Operation::State::failed || !cut_out(*op, range)) return false;
+    return true;
+}
+
+// Takes the range's bytes out of a failed PUT. \return false if it would need another operation
+bool PageCache::cut_out(Operation& op, ByteRange range) noexcept {
+    const ByteRange all = op.range();
+    const bool head = all.begin < range.begin, tail = range.end < all.end;
+    if (head && tail) {
+        if (operations_.spare() == 0) return false;
+        Operation& rest = operations_.begin(Operation::Kind::put, op.target, {range.end, all.end});
+        copy_bytes(rest.buffer, op.buffer + (range.end - all.begin), rest.size_bytes);
+        rest.state_ = Operation::State::failed;
+    }
+    if (head) {
+        op.size_bytes = range.begin - all.begin;
+    } else if (tail) {
+        op.buffer += range.end - all.begin;
+        op.offset = range.end;
+        op.size_bytes = all.end - range.end;
+    } else {
+        operations_.end(op);
+    }
+    return true;
 }
 
 }  // namespace nearfetch

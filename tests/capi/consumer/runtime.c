@@ -13,9 +13,14 @@
 enum { elements = 1000 };
 static uint64_t segment[2][elements];
 
+static int is_there(int32_t rank, uint64_t address, uint64_t bytes) {
+    return rank < 2 && address <= sizeof segment[0] && bytes <= sizeof segment[0] - address;
+}
+
 static int start_get(void* network, int32_t rank, uint64_t address, uint64_t bytes, void* to,
                      nearfetch_operation* operation) {
     (void)network;
+    if (!is_there(rank, address, bytes)) return NEARFETCH_TRANSPORT_OUTSIDE;
     memcpy(to, (char*)segment[rank] + address, bytes);
     operation->done = 1;
     return 0;
@@ -24,6 +29,7 @@ static int start_get(void* network, int32_t rank, uint64_t address, uint64_t byt
 static int start_put(void* network, int32_t rank, uint64_t address, uint64_t bytes, const void* from,
                      nearfetch_operation* operation) {
     (void)network;
+    if (!is_there(rank, address, bytes)) return NEARFETCH_TRANSPORT_OUTSIDE;
     memcpy((char*)segment[rank] + address, from, bytes);
     operation->done = 1;
     return 0;
@@ -33,11 +39,12 @@ static void look(void* network, nearfetch_operation* const* operations, size_t c
     (void)network, (void)operations, (void)count; /* all is done at its start */
 }
 
-static int readable(void* network, int32_t rank, uint64_t address, uint64_t* begin, uint64_t* end) {
+static int readable(void* network, int32_t rank, uint64_t address, uint64_t bytes, uint64_t* begin,
+                    uint64_t* end) {
     (void)network;
     *begin = 0;
     *end = sizeof segment[0];
-    return rank < 2 && address < sizeof segment[0];
+    return is_there(rank, address, bytes);
 }
 
 int main(void) {
