@@ -88,21 +88,25 @@ typedef struct nearfetch_operation {
  * Operations may complete in any order. The cache orders operations on the same bytes itself: it starts the
  * second when the first is done. A GET reads, and a PUT writes, between its start and its completion.
  *
- * Only wait_some may run other tasks of this thread, on other stacks or on top of its own.
+ * start_get, start_put and wait_some may run other tasks of this thread, which may use the cache. wait_some
+ * may run them on other stacks or on top of its own. The starts may only switch stacks: a task on top of one
+ * would wait for it for ever, if it needs the same bytes.
  */
 typedef struct nearfetch_transport {
     size_t size;
     void* context;
 
-    /** Starts to fetch `bytes` (not 0) at `address` of `rank` to `to`; does not wait. It may be done at once.
-     * Returns 0, or a status if it was not started; then the operation does not exist. */
+    /** Starts to fetch `bytes` (not 0) at `address` of `rank` to `to`. It may be done when the call returns.
+     * Returns 0, or a status if it was not started; then the operation does not exist. No list has the
+     * operation before that. */
     int (*start_get)(void* context, int32_t rank, uint64_t address, uint64_t bytes, void* to,
                      nearfetch_operation* operation);
     /** Starts to write. Done means visible at the target to every reader. `from` does not change before that.
      */
     int (*start_put)(void* context, int32_t rank, uint64_t address, uint64_t bytes, const void* from,
                      nearfetch_operation* operation);
-    /** Returns when at least one of them is done. At most 64 are passed. */
+    /** Returns when at least one of them is done. At most 64 are passed. None are passed when the cache needs
+     * an operation that another task is starting: then it lets other tasks run, and returns. */
     void (*wait_some)(void* context, nearfetch_operation* const* operations, size_t count);
     /** Marks the completed ones as done; does not wait, and runs no other task. */
     void (*try_some)(void* context, nearfetch_operation* const* operations, size_t count);

@@ -24,11 +24,17 @@ template <class Start>
 int TableTransport::begin(Token token, const Start& start) {
     if (spare_.empty()) grow(list_max);
     Record& record = *spare_.back();
-    record = Record{{nullptr, 0, 0}, token};
-    if (const int status = start(&record.operation); status != 0) return status;
     spare_.pop_back();
-    active_.push_back(&record);
-    return 0;
+    record = Record{{nullptr, 0, 0}, token};
+    // Other tasks may run now. Nobody is given the record before the start has returned.
+    ++starting_;
+    const int status = start(&record.operation);
+    --starting_;
+    if (status == 0)
+        active_.push_back(&record);
+    else
+        spare_.push_back(&record);
+    return status;
 }
 
 int TableTransport::start_get(Rank target, std::uint64_t address, std::uint64_t size, std::byte* to,
@@ -51,8 +57,8 @@ void TableTransport::give_back(Record& record) {
 
 /// Passes outstanding operations to the table's function, the oldest first. The set may change during the
 /// call.
-void TableTransport::ask(Ask function) {
-    std::array<nearfetch_operation*, list_max> list;
+void TableTransport::ask(Ask function, bool without_any) {
+    std::array<nearfetch_operation*, list_max> list{};
     std::array<Record*, list_max> listed;
     std::size_t count = 0;
     for (Record* record : active_) {
@@ -61,7 +67,7 @@ void TableTransport::ask(Ask function) {
         listed[count] = record;
         list[count++] = &record->operation;
     }
-    if (count == 0) return;
+    if (count == 0 && !without_any) return;
     ++calls_;
     function(table_.context, list.data(), count);
     --calls_;
@@ -84,14 +90,15 @@ std::size_t TableTransport::report(std::span<Completion> out) {
 }
 
 std::size_t TableTransport::test(std::span<Completion> out) {
-    ask(table_.try_some);
+    ask(table_.try_some, false);
     return report(out);
 }
 
 std::size_t TableTransport::wait(std::span<Completion> out) {
     const std::size_t count = report(out);
     if (count != 0) return count;
-    ask(table_.wait_some);
+    // Without any: what is waited for is being started by another task.
+    ask(table_.wait_some, starting_ != 0);
     return report(out);
 }
 

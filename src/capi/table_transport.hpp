@@ -3,10 +3,11 @@
 
 // A runtime's network, given as a table of C functions, as a transport.
 //
-// The table's wait may run other tasks of the thread, and these may call back, on another stack or on top of
-// it. Then several calls ask for the same operation, and the first that sees it done reports it. So an
-// operation is a record at a fixed address, shared by all callers. It is reused when it was reported and is
-// in no list any more. A runtime never sees a handle that it has freed: it checks `done` first.
+// The table's starts and its wait may run other tasks of the thread, and these may call back. Then several
+// calls ask for the same operation, and the first that sees it done reports it. So an operation is a record
+// at a fixed address, shared by all callers. It enters the lists when its start has returned, and is reused
+// when it was reported and is in no list any more. A runtime never sees a handle that it has freed: it checks
+// `done` first.
 
 #include <nearfetch/nearfetch.h>
 
@@ -41,8 +42,8 @@ class TableTransport final : public Transport {
     std::uint64_t now_ns() override;
     std::string status_text(int status) const override;
 
-    /// Whether a task is inside wait(); the cache may not be destroyed.
-    bool in_use() const noexcept { return calls_ != 0; }
+    /// Whether a task is inside a call of the table; the cache may not be destroyed.
+    bool in_use() const noexcept { return calls_ != 0 || starting_ != 0; }
 
   private:
     struct Record {
@@ -56,7 +57,7 @@ class TableTransport final : public Transport {
     void grow(std::size_t count);
     template <class Start>
     int begin(Token token, const Start& start);
-    void ask(Ask function);
+    void ask(Ask function, bool without_any);
     std::size_t report(std::span<Completion> out);
     void give_back(Record& record);
 
@@ -65,6 +66,7 @@ class TableTransport final : public Transport {
     std::vector<Record*> spare_;
     std::vector<Record*> active_;  ///< not reported, the oldest first
     std::uint32_t calls_ = 0;
+    std::uint32_t starting_ = 0;  ///< operations whose start has not returned
 };
 
 }  // namespace nearfetch::capi

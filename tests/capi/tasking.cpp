@@ -222,6 +222,15 @@ int SimulatedNetwork::readable(int rank, std::uint64_t address, std::uint64_t& b
 }
 
 int SimulatedNetwork::start(Flight flight) {
+    starting_most = std::max(starting_most, ++starting);
+    while_starting();
+    const int status = start_now(std::move(flight));
+    while_starting();
+    --starting;
+    return status;
+}
+
+int SimulatedNetwork::start_now(Flight flight) {
     if (flight.bytes == 0) broken("operations have bytes");
     if (flight.rank < 0 || static_cast<std::size_t>(flight.rank) >= memories_.size())
         return NEARFETCH_TRANSPORT_BAD_RANK;
@@ -292,7 +301,11 @@ bool SimulatedNetwork::look(nearfetch_operation* operation) {
 }
 
 void SimulatedNetwork::wait_some(nearfetch_operation* const* operations, std::size_t count) {
-    if (count == 0 || count > 64) broken("somebody waits for 1 to 64 operations");
+    if (count > 64 || (count == 0 && starting == 0)) broken("somebody waits for 1 to 64 operations");
+    if (count == 0) {
+        ++waits_for_starts;
+        return while_waiting();
+    }
     waiting_most = std::max(waiting_most, ++waiting);
     for (bool any = false; !any;) {
         tick();

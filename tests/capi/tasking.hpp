@@ -77,16 +77,21 @@ class SimulatedNetwork {
     bool registered(int rank, std::uint64_t address, std::uint64_t bytes) const;
     /// Runs other tasks during a wait, and anything else at each tick.
     std::function<void()> while_waiting = [] {};
+    /// Runs other tasks during a start: before the network knows of the operation, and after.
+    std::function<void()> while_starting = [] {};
     std::function<void()> at_tick = [] {};
 
     std::uint64_t gets = 0, puts = 0;  ///< started
     std::uint64_t bytes_got = 0, bytes_put = 0;
     std::uint64_t overtaken = 0;  ///< operations that were done before an earlier one
     std::uint64_t refusals = 0, failures = 0;
-    std::uint64_t questions = 0;  ///< calls of `readable`
-    std::uint64_t outside = 0;    ///< starts beyond registered memory
-    unsigned waiting = 0;         ///< calls of wait_some that have not returned
-    unsigned waiting_most = 0;    ///< the largest number at a time
+    std::uint64_t questions = 0;         ///< calls of `readable`
+    std::uint64_t outside = 0;           ///< starts beyond registered memory
+    unsigned starting = 0;               ///< starts that have not returned
+    unsigned starting_most = 0;          ///< the largest number at a time
+    std::uint64_t waits_for_starts = 0;  ///< calls of wait_some without operations
+    unsigned waiting = 0;                ///< calls of wait_some that have not returned
+    unsigned waiting_most = 0;           ///< the largest number at a time
     std::size_t under_way() const { return slots_.size() - spare_.size(); }
 
   private:
@@ -105,6 +110,7 @@ class SimulatedNetwork {
     static SimulatedNetwork& of(void* context) { return *static_cast<SimulatedNetwork*>(context); }
     int readable(int rank, std::uint64_t address, std::uint64_t& begin, std::uint64_t& end) const;
     int start(Flight flight);
+    int start_now(Flight flight);
     void effect(Flight& flight);
     void finish(std::size_t slot);
     bool look(nearfetch_operation* operation);

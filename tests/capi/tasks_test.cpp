@@ -28,7 +28,9 @@ constexpr std::uint64_t counters_begin = blocks_begin + tasks * block_bytes;
 constexpr std::uint64_t counters = 37;
 constexpr std::uint64_t segment_bytes = counters_begin + counters * 8;  // ends within a line
 
-enum class Way { fibres, on_top };
+/// How other tasks run during calls of the network: on other stacks in a wait, or also in a start; or on top
+/// of a wait.
+enum class Way { fibres, fibres_at_starts, on_top };
 
 struct Case {
     std::uint64_t seed;
@@ -68,10 +70,16 @@ class World {
             std::memcpy(network.memory(rank).data() + at, &value, 8);
         };
         network.while_waiting = [this] {
-            if (way == Way::fibres)
+            if (way != Way::on_top)
                 scheduler.yield();
             else if (random() % 8 == 0)
                 scheduler.run_on_top();
+        };
+        network.while_starting = [this] {
+            if (way == Way::fibres_at_starts && random() % 2 == 0) {
+                network.at_tick();
+                scheduler.yield();
+            }
         };
     }
 
@@ -270,7 +278,8 @@ class TasksOnOneCache : public ::testing::TestWithParam<std::tuple<Way, bool, bo
 TEST_P(TasksOnOneCache, ReadWhatTheyWrote) {
     const auto [way, push, failing] = GetParam();
     std::uint64_t overtaken = 0, refusals = 0, failures = 0, refused_calls = 0;
-    unsigned waiting_most = 0;
+    unsigned waiting_most = 0, starting_most = 0;
+    std::uint64_t waits_for_starts = 0;
     for (std::uint64_t seed = 1; seed <= 12 && !HasFailure(); ++seed) {
         SCOPED_TRACE("seed " + std::to_string(seed));
         World world({seed, way, push, failing});
@@ -290,10 +299,13 @@ TEST_P(TasksOnOneCache, ReadWhatTheyWrote) {
         failures += world.network.failures;
         refused_calls += world.refused_calls;
         waiting_most = std::max(waiting_most, world.network.waiting_most);
+        starting_most = std::max(starting_most, world.network.starting_most);
+        waits_for_starts += world.network.waits_for_starts;
     }
     // Tasks did wait inside each other's waits, and operations did overtake each other.
     EXPECT_GE(waiting_most, 3u);
     EXPECT_GT(overtaken, 1000u);
+    EXPECT_EQ(way == Way::fibres_at_starts, starting_most >= 3 && waits_for_starts > 20) << waits_for_starts;
     EXPECT_EQ(failing, refusals > 100 && failures > 100 && refused_calls > 100);
     if (!failing) {
         EXPECT_EQ(refused_calls, 0u);
@@ -302,13 +314,15 @@ TEST_P(TasksOnOneCache, ReadWhatTheyWrote) {
 
 std::string name_of(const ::testing::TestParamInfo<std::tuple<Way, bool, bool>>& tested) {
     const auto [way, push, failing] = tested.param;
-    return std::string(way == Way::fibres ? "fibres" : "on_top") + (push ? "_push" : "_poll") +
+    const char* const ways[] = {"fibres", "fibres_at_starts", "on_top"};
+    return ways[static_cast<int>(way)] + std::string() + (push ? "_push" : "_poll") +
            (failing ? "_failing" : "");
 }
 
 INSTANTIATE_TEST_SUITE_P(, TasksOnOneCache,
-                         ::testing::Combine(::testing::Values(Way::fibres, Way::on_top), ::testing::Bool(),
-                                            ::testing::Bool()),
+                         ::testing::Combine(::testing::Values(Way::fibres, Way::fibres_at_starts,
+                                                              Way::on_top),
+                                            ::testing::Bool(), ::testing::Bool()),
                          name_of);
 
 }  // namespace

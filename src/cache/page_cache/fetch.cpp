@@ -394,17 +394,22 @@ void PageCache::merge_fetched() noexcept {
                 copy_clean(page, begin, end, op.buffer + (part.offset - op.offset) + (begin - part.begin));
             });
             const LineMask cut = recounted(all_cut, base, part.first_line);
-            for_each_run(merged & cut, [&](std::uint64_t first, std::uint64_t last) {
-                for (std::uint64_t line = first; line <= last; ++line)
-                    cut_lines_.keep(page, index_of(page), std::max(part.begin, line << line_shift_),
-                                    std::min(part.end, (line + 1) << line_shift_));
-            });
+            if ((merged & cut) != 0) [[unlikely]]
+                keep_cut_lines(page, part, merged & cut);
             page.arriving &= ~lines;
             page.ready |= merged & delivered & ~cut;
             page.speculative |= merged & ~delivered & ~cut;
             counters_.prefetch_unused += count_of(lines & ~delivered & ~merged & ~cut);
         });
     operations_.end(op);
+}
+
+void PageCache::keep_cut_lines(Page& page, const Part& part, LineMask lines) noexcept {
+    for (; lines != 0; lines &= lines - 1) {
+        const std::uint64_t line = first_of(lines);
+        cut_lines_.keep(page, index_of(page), std::max(part.begin, line << line_shift_),
+                        std::min(part.end, (line + 1) << line_shift_));
+    }
 }
 
 // Copies into a page, around its dirty bytes.

@@ -146,7 +146,7 @@ class PageCache {
         return static_cast<std::uint32_t>(&page - pages_.data());
     }
     std::byte* data(const Page& page) const noexcept {
-        return frames_ + (std::uint64_t{index_of(page)} << page_shift_);
+        return frames_ + (static_cast<std::uint64_t>(&page - pages_.data()) << page_shift_);
     }
     /// The page that has all of the range, or nullptr. Tries `last` first, and sets it.
     Page* page_with(Page*& last, Rank target, std::uint64_t offset, std::uint64_t size) noexcept;
@@ -187,6 +187,7 @@ class PageCache {
     void admit(Operation& operation) noexcept;
     void deliver(const Operation& operation) noexcept;
     void merge_fetched() noexcept;
+    [[gnu::noinline]] void keep_cut_lines(Page& page, const Part& part, LineMask lines) noexcept;
     void copy_written(const Page& page, std::uint64_t begin, std::uint64_t end, std::byte* to) const noexcept;
     void copy_clean(const Page& page, std::uint64_t begin, std::uint64_t end, const std::byte* from) noexcept;
 

@@ -33,7 +33,7 @@ class ReadableMemory {
 struct Step {
     enum class Kind : std::uint8_t {
         done,
-        start,  ///< start `operation`, call started() before any other function, and ask again
+        start,  ///< start `operation`, call started(), and ask again; others may use the cache meanwhile
         wait,   ///< wait until `operation` is complete (is_outstanding()), and ask again
     };
     Kind kind = Kind::done;
