@@ -171,9 +171,10 @@ NEARFETCH_API nearfetch_status nearfetch_cache_destroy(nearfetch_cache* cache, i
  * moves to another thread needs a release in the old thread, then a new clock and an acquire in the new one.
  */
 typedef struct nearfetch_task {
-    uint64_t acquired; /**< the cache's stamp; 0 at the start */
+    uint64_t acquired;                     /**< the cache's stamp; 0 at the start */
+    struct nearfetch_unordered* unordered; /**< the cache's; NULL at the start and after each task fence */
 } nearfetch_task;
-#define NEARFETCH_TASK_INIT {0}
+#define NEARFETCH_TASK_INIT {0, NULL}
 
 /* ---- Access ---- */
 
@@ -189,6 +190,30 @@ NEARFETCH_API nearfetch_status nearfetch_get(nearfetch_cache* cache, const nearf
  * them again. */
 NEARFETCH_API nearfetch_status nearfetch_put(nearfetch_cache* cache, const nearfetch_task* task, int32_t rank,
                                              uint64_t address, uint64_t bytes, const void* from);
+
+/** Blocks of equal size at regular distances, as in a part of a matrix. The first dimension varies fastest.
+ */
+#define NEARFETCH_DIMENSIONS_MAX 8
+typedef struct nearfetch_strides {
+    uint64_t bytes;         /**< of each block; they are contiguous */
+    size_t dimensions;      /**< 0 for a single block */
+    const uint64_t* counts; /**< number of blocks in each dimension */
+    const int64_t*
+        remote; /**< for each dimension: bytes from one block to the next at the rank, also below 0 */
+    const int64_t* local; /**< the same in the task's memory */
+} nearfetch_strides;
+
+/** As nearfetch_get() and nearfetch_put() of each block, as one operation: the blocks of a get are fetched at
+ * the same time, in whole lines, and rows with small gaps in long messages. `address`, `to` and `from` are
+ * those of the first block. Blocks of a get may overlap at the rank, those of a put may not. Also
+ * NEARFETCH_BAD_ARGUMENT for more than NEARFETCH_DIMENSIONS_MAX dimensions, NEARFETCH_BAD_ADDRESS for blocks
+ * below address 0 or above 2^62; then nothing was done. */
+NEARFETCH_API nearfetch_status nearfetch_get_strided(nearfetch_cache* cache, const nearfetch_task* task,
+                                                     int32_t rank, uint64_t address, void* to,
+                                                     const nearfetch_strides* strides);
+NEARFETCH_API nearfetch_status nearfetch_put_strided(nearfetch_cache* cache, const nearfetch_task* task,
+                                                     int32_t rank, uint64_t address, const void* from,
+                                                     const nearfetch_strides* strides);
 
 /** Prefetches bytes. Never waits. Skips bytes that are not known to be readable. */
 NEARFETCH_API nearfetch_status nearfetch_prefetch(nearfetch_cache* cache, const nearfetch_task* task,
@@ -247,6 +272,27 @@ NEARFETCH_API nearfetch_status nearfetch_start_put(nearfetch_cache* cache, const
 NEARFETCH_API nearfetch_status nearfetch_test(nearfetch_request* request, int* done);
 /** Waits for completion, frees the request and returns its status. NULL is allowed. */
 NEARFETCH_API nearfetch_status nearfetch_wait(nearfetch_request* request);
+
+/* ---- Unordered gets and puts ---- */
+
+/** As nearfetch_get() and nearfetch_put(), but they need not be done before the task's next
+ * nearfetch_task_fence(), and are done in any order. Until then the memory is the cache's: `to` is undefined,
+ * `from` may not change, and the task may not access the same bytes of the rank in another way, or write them
+ * twice. A hit is done at once. Of the others at most `operations` (a setting) are under way in a cache; then
+ * a call waits for earlier ones of its task. They return errors of their arguments only, and
+ * NEARFETCH_NO_MEMORY; then nothing has begun. */
+NEARFETCH_API nearfetch_status nearfetch_get_unordered(nearfetch_cache* cache, nearfetch_task* task,
+                                                       int32_t rank, uint64_t address, uint64_t bytes,
+                                                       void* to);
+NEARFETCH_API nearfetch_status nearfetch_put_unordered(nearfetch_cache* cache, nearfetch_task* task,
+                                                       int32_t rank, uint64_t address, uint64_t bytes,
+                                                       const void* from);
+
+/** Completes the task's unordered gets and puts: from now on they are as ordinary ones that have returned.
+ * Their puts reach the target with a release. Those of other tasks go on. Returns the status of the first one
+ * that failed since the task's last fence; any number of them may have failed. Acquire, release and fence do
+ * not include it. A task calls it before it ends, and before it moves to another thread. */
+NEARFETCH_API nearfetch_status nearfetch_task_fence(nearfetch_cache* cache, nearfetch_task* task);
 
 /* ---- Statistics ---- */
 

@@ -29,12 +29,13 @@ namespace {
 
 constexpr const char* name_what_is_there = "name memory of a rank that there is";
 
-std::string text_of(const Access& access) {
-    return std::string("a ") + access.what + " of " + std::to_string(access.bytes) + " bytes at address " +
-           std::to_string(access.address) + " of rank " + std::to_string(access.rank) + " failed";
-}
-
 }  // namespace
+
+std::string Access::text() const {
+    const char* const article = std::string("aeiou").find(what[0]) != std::string::npos ? "an " : "a ";
+    return std::string(article) + what + " of " + std::to_string(bytes) + " bytes at address " +
+           std::to_string(address) + " of rank " + std::to_string(rank);
+}
 
 nearfetch_status refuse(Access access, const void* cache, const void* task, const void* memory) {
     return guarded(NEARFETCH_BAD_ARGUMENT, [&] {
@@ -43,21 +44,23 @@ nearfetch_status refuse(Access access, const void* cache, const void* task, cons
             cache == nullptr ? "cache"
                              : (task == nullptr ? "task" : (memory == nullptr ? "memory" : nullptr));
         if (missing != nullptr)
-            return fail(NEARFETCH_BAD_ARGUMENT, text_of(access), std::string("the ") + missing + " is NULL",
-                        "give one");
+            return fail(NEARFETCH_BAD_ARGUMENT, access.text() + " failed",
+                        std::string("the ") + missing + " is NULL", "give one");
         set_transport_status(NEARFETCH_TRANSPORT_BAD_RANK);
-        return fail(NEARFETCH_BAD_ADDRESS, text_of(access), "ranks are counted from 0", name_what_is_there);
+        return fail(NEARFETCH_BAD_ADDRESS, access.text() + " failed", "ranks are counted from 0",
+                    name_what_is_there);
     });
 }
 
-nearfetch_status outcome(const nearfetch_cache& cache, Access access, int status, const char* what_to_do) {
+nearfetch_status outcome(const nearfetch_cache& cache, Access access, int status, const char* what_to_do,
+                         const std::string& more) {
     if (status == 0) return NEARFETCH_OK;
     set_transport_status(status);
     const bool nowhere =
         access.moves && (status == NEARFETCH_TRANSPORT_BAD_RANK || status == NEARFETCH_TRANSPORT_OUTSIDE);
     return guarded(NEARFETCH_TRANSFER_FAILED, [&] {
-        return fail(nowhere ? NEARFETCH_BAD_ADDRESS : NEARFETCH_TRANSFER_FAILED, text_of(access),
-                    cache.transport.status_text(status), nowhere ? name_what_is_there : what_to_do);
+        return fail(nowhere ? NEARFETCH_BAD_ADDRESS : NEARFETCH_TRANSFER_FAILED, access.text() + " failed",
+                    cache.transport.status_text(status) + more, nowhere ? name_what_is_there : what_to_do);
     });
 }
 

@@ -137,12 +137,15 @@ nearfetch_status nearfetch_cache_create(const nearfetch_cache_settings* settings
 nearfetch_status nearfetch_cache_destroy(nearfetch_cache* cache, int discard) {
     if (cache == nullptr) return NEARFETCH_OK;
     return capi::guarded(NEARFETCH_BUSY, [&] {
-        if (cache->transport.in_use() || cache->requests != 0)
-            return capi::fail(NEARFETCH_BUSY, "a cache cannot end yet",
-                              cache->requests != 0 ? std::to_string(cache->requests) +
-                                                         " of its requests have not been waited for"
-                                                   : "one of the thread's tasks waits in it",
-                              "let them finish first");
+        if (cache->transport.in_use() || cache->requests != 0 || cache->unordered_tasks != 0)
+            return capi::fail(
+                NEARFETCH_BUSY, "a cache cannot end yet",
+                cache->requests != 0
+                    ? std::to_string(cache->requests) + " of its requests have not been waited for"
+                : cache->unordered_tasks != 0 ? std::to_string(cache->unordered_tasks) +
+                                                    " tasks have not fenced their unordered transfers"
+                                              : "one of the thread's tasks waits in it",
+                "let them finish first");
         if (discard == 0 && holds_written_bytes(*cache))
             return capi::fail(NEARFETCH_NOT_RELEASED, "a cache cannot end yet",
                               "bytes that were put may not have reached their targets",

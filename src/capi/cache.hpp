@@ -4,6 +4,7 @@
 #include <nearfetch/nearfetch.h>
 
 #include <cstdint>
+#include <string>
 
 #include "capi/failure.hpp"
 #include "capi/table_transport.hpp"
@@ -17,7 +18,9 @@ struct nearfetch_cache {
 
     nearfetch::capi::TableTransport transport;
     nearfetch::PageEngine engine;
-    std::uint64_t requests = 0;  ///< not waited for yet
+    std::uint64_t requests = 0;         ///< not waited for yet
+    std::uint64_t unordered = 0;        ///< gets and puts that are under way
+    std::uint64_t unordered_tasks = 0;  ///< tasks that have not fenced theirs
 };
 
 namespace nearfetch::capi {
@@ -29,6 +32,9 @@ struct Access {
     std::uint64_t address;
     std::uint64_t bytes;
     bool moves = false;  ///< a get or put; with no bytes it does nothing
+
+    /// For messages: "a get of 8 bytes at address 0 of rank 1".
+    std::string text() const;
 };
 
 /// Whether a get or put can begin; checked on every hit.
@@ -40,7 +46,7 @@ inline bool possible(const Access& access, const nearfetch_cache* cache, const n
 [[gnu::cold]] nearfetch_status refuse(Access access, const void* cache, const void* task, const void* memory);
 /// NEARFETCH_OK, or the API's status for an engine status. \param what_to_do advice after a failed transfer
 [[gnu::cold]] nearfetch_status outcome(const nearfetch_cache& cache, Access access, int status,
-                                       const char* what_to_do);
+                                       const char* what_to_do, const std::string& more = {});
 
 inline TaskClock clock_of(const nearfetch_task& task) noexcept { return {task.acquired}; }
 

@@ -124,7 +124,7 @@ int PageEngine::get_slowly(const TaskClock& task, Rank target, std::uint64_t add
     bool arrived = cache_.merge_fetched(target, address, size_bytes);
     // A prefetch that has arrived but is not yet reported is not late.
     if (!cache_.operations().gets().empty()) arrived = complete_transfers(WaitMode::poll) != 0 || arrived;
-    if (arrived && get_cached(task, target, address, size_bytes, to)) return 0;
+    if (arrived && get_resident(task, target, address, size_bytes, to)) return 0;
     return Get(*this, task, get_request(target, address, size_bytes, to)).wait();
 }
 
@@ -133,13 +133,14 @@ int PageEngine::put_slowly(Rank target, std::uint64_t address, std::uint64_t siz
     return Put(*this, {}, put_request(target, address, size_bytes, from)).wait();
 }
 
-void PageEngine::prefetch(const TaskClock& task, Rank target, std::uint64_t address,
-                          std::uint64_t size_bytes) {
+void PageEngine::prefetch(const TaskClock& task, Rank target, std::uint64_t address, std::uint64_t size_bytes,
+                          Prefetched why) {
     if (size_bytes == 0 || address >= offsets_end) return;
     const ByteRange range{address, address + std::min(size_bytes, offsets_end - address)};
     const ByteRange readable = transport_.readable_with(target, range);
     if (readable.empty()) return;
     PrefetchRequest request(target, range, readable);
+    request.is_hint = why == Prefetched::by_hint;
     int status = 0;
     drive([&] { return cache_.prefetch(task, request); }, ++attempts_, WaitMode::block, status);
 }

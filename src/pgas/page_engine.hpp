@@ -44,7 +44,7 @@ class PageEngine {
     /// status of a transfer
     int get(const TaskClock& task, Rank target, std::uint64_t address, std::uint64_t size_bytes,
             std::byte* to) {
-        if (!get_cached(task, target, address, size_bytes, to)) [[unlikely]]
+        if (!get_resident(task, target, address, size_bytes, to)) [[unlikely]]
             return get_slowly(task, target, address, size_bytes, to);
         return 0;
     }
@@ -56,6 +56,19 @@ class PageEngine {
         if (cache_.write(target, address, size_bytes, from)) [[likely]]
             return 0;
         return put_slowly(target, address, size_bytes, from);
+    }
+
+    /// The get or put, if it needs nothing of the network. \return whether it was done
+    bool get_resident(const TaskClock& task, Rank target, std::uint64_t address, std::uint64_t size_bytes,
+                      std::byte* to) {
+        const std::byte* const bytes = cache_.find(task, target, address, size_bytes);
+        if (bytes == nullptr) [[unlikely]]
+            return false;
+        copy_bytes(to, bytes, size_bytes);
+        return true;
+    }
+    bool put_resident(Rank target, std::uint64_t address, std::uint64_t size_bytes, const std::byte* from) {
+        return cache_.write(target, address, size_bytes, from);
     }
 
     /// A get or put that makes progress by itself after the first test(). A bulk one uses the program's
@@ -107,8 +120,11 @@ class PageEngine {
         return {target, address, size_bytes, from};
     }
 
+    /// For whom a prefetch is: only the program's are counted as hints.
+    enum class Prefetched : std::uint8_t { by_hint, for_strided_get };
     /// Prefetches the addressable bytes. Never waits.
-    void prefetch(const TaskClock& task, Rank target, std::uint64_t address, std::uint64_t size_bytes);
+    void prefetch(const TaskClock& task, Rank target, std::uint64_t address, std::uint64_t size_bytes,
+                  Prefetched why = Prefetched::by_hint);
 
     /// The task's later gets see nothing that was read before.
     void acquire(TaskClock& task) noexcept { cache_.acquire(task); }
@@ -130,14 +146,6 @@ class PageEngine {
     Transport& transport() noexcept { return transport_; }
 
   private:
-    bool get_cached(const TaskClock& task, Rank target, std::uint64_t address, std::uint64_t size_bytes,
-                    std::byte* to) {
-        const std::byte* const bytes = cache_.find(task, target, address, size_bytes);
-        if (bytes == nullptr) [[unlikely]]
-            return false;
-        copy_bytes(to, bytes, size_bytes);
-        return true;
-    }
     int get_slowly(const TaskClock& task, Rank target, std::uint64_t address, std::uint64_t size_bytes,
                    std::byte* to);
     int put_slowly(Rank target, std::uint64_t address, std::uint64_t size_bytes, const std::byte* from);

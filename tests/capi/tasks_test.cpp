@@ -75,6 +75,16 @@ class World {
             else if (random() % 8 == 0)
                 scheduler.run_on_top();
         };
+        // Every second program has regions, of which the runtime knows some.
+        if (its_case.seed % 2 == 0)
+            for (int rank = 0; rank < ranks; ++rank) {
+                std::vector<SimulatedNetwork::Region> regions;
+                for (std::uint64_t at = 0, end = 0; at < segment_bytes; at = end) {
+                    end = std::min(at + 1 + random() % 4000, segment_bytes);
+                    regions.push_back({at, end, random() % 3 != 0});
+                }
+                network.set_regions(rank, regions);
+            }
         network.while_starting = [this] {
             if (way == Way::fibres_at_starts && random() % 2 == 0) {
                 network.at_tick();
@@ -142,7 +152,7 @@ class Worker {
 
     void one() {
         const int rank = static_cast<int>(below(ranks));
-        switch (below(16)) {
+        switch (below(20)) {
             case 0:
                 acquire();
                 break;
@@ -176,9 +186,77 @@ class Worker {
             case 12:
                 get(rank, my_slot(), 8);
                 break;
+            case 13:
+                strided(rank);
+                break;
+            case 14:
+                unordered(rank);
+                break;
             default:
                 put(rank, my_slot() + below(4), 1 + below(4));
         }
+    }
+
+    /// Some of my slots, or a part of my block.
+    void strided(int rank) {
+        const bool in_slots = below(2) == 0;
+        const std::uint64_t first = below(slots - 60), bytes = in_slots ? 1 + below(8) : 1 + below(300);
+        const std::uint64_t counts[] = {1 + below(6), 1 + below(4)};
+        const auto unit = static_cast<std::int64_t>(in_slots ? tasks * 8 : bytes + below(100));
+        const auto row = unit * static_cast<std::int64_t>(counts[0]);
+        const std::int64_t remote[] = {below(2) == 0 ? unit : -unit, in_slots ? 2 * row : row + 13};
+        const std::int64_t size = static_cast<std::int64_t>(bytes), local[] = {size, size * 7};
+        const nearfetch_strides strides{bytes, 2, counts, remote, local};
+        const auto extent = static_cast<std::uint64_t>(2 * row * static_cast<std::int64_t>(counts[1]));
+        if (!in_slots && extent > block_bytes) return;
+        const std::uint64_t begin = in_slots ? (first * tasks + number_) * 8 : my_block();
+        const std::uint64_t at = begin + (remote[0] < 0 ? static_cast<std::uint64_t>(row - unit) : 0);
+        std::vector<std::byte> memory(bytes * 7 * counts[1]);
+        const auto each_block = [&](const auto& visit) {
+            for (std::uint64_t j = 0; j < counts[1]; ++j)
+                for (std::uint64_t i = 0; i < counts[0]; ++i)
+                    visit(model(rank).data() + at + static_cast<std::int64_t>(i) * remote[0] +
+                              static_cast<std::int64_t>(j) * remote[1],
+                          memory.data() + i * bytes + j * 7 * bytes);
+        };
+        if (below(2) == 0) {
+            again([&] {
+                return nearfetch_get_strided(world_.cache, &task_, rank, at, memory.data(), &strides);
+            });
+            each_block([&](const std::byte* there, const std::byte* here) {
+                ASSERT_EQ(std::memcmp(there, here, bytes), 0) << "task " << number_;
+            });
+        } else {
+            for (std::byte& byte : memory)
+                byte = static_cast<std::byte>(random_());
+            again([&] {
+                return nearfetch_put_strided(world_.cache, &task_, rank, at, memory.data(), &strides);
+            });
+            each_block([&](std::byte* there, const std::byte* here) { std::memcpy(there, here, bytes); });
+        }
+    }
+
+    /// Gets of the first half of my block, and puts into the second, between fences.
+    void unordered(int rank) {
+        const std::uint64_t half = block_bytes / 2, size = 1 + below(below(2) == 0 ? 16 : 900);
+        const std::uint64_t count = std::min<std::uint64_t>(1 + below(30), half / size);
+        std::vector<std::byte> seen(count * size), from(count * size);
+        for (std::byte& byte : from)
+            byte = static_cast<std::byte>(random_());
+        again([&] {
+            for (std::uint64_t i = 0; i < count; ++i) {
+                EXPECT_EQ(nearfetch_get_unordered(world_.cache, &task_, rank, my_block() + i * size, size,
+                                                  seen.data() + i * size),
+                          NEARFETCH_OK);
+                EXPECT_EQ(nearfetch_put_unordered(world_.cache, &task_, rank, my_block() + half + i * size,
+                                                  size, from.data() + i * size),
+                          NEARFETCH_OK);
+                if (below(4) == 0) get(rank, my_slot(), 8);
+            }
+            return nearfetch_task_fence(world_.cache, &task_);
+        });
+        std::memcpy(model(rank).data() + my_block() + half, from.data(), from.size());
+        check(rank, my_block(), seen);
     }
 
     std::uint64_t my_slot() {

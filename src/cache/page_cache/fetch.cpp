@@ -202,7 +202,7 @@ void PageCache::trigger(GetRequest& r, Page& page, std::uint64_t offset) noexcep
 // The remaining lines of the page. They are read when a second line of it is read separately.
 LineMask PageCache::rest_of_page(const TaskClock& task, GetRequest& r, const Page& page, LineMask missing,
                                  int& direction) const {
-    if (!config_.read_ahead || page.valid() == 0 || page.mark != 0 || !fresh(task, page)) return 0;
+    if (!config_.read_ahead || !r.reads_ahead || page.valid() == 0 || page.mark != 0 || !fresh(task, page)) return 0;
     direction = first_of(missing) >= page.last_line ? 1 : -1;
     if (direction < 0 && !config_.read_ahead_beyond_paper) return 0;
     LineMask rest =
@@ -274,11 +274,11 @@ Step PageCache::prefetch(const TaskClock& task, PrefetchRequest& r) {
     const ByteRange range{std::max(r.range.begin, r.readable.begin), std::min(r.range.end, r.readable.end)};
     NF_EXPECT(r.range.begin < offsets_end);
     merge_fetched();
-    if (r.next_ == r.range.begin) ++counters_.hints;
+    if (r.next_ == r.range.begin) counters_.hints += r.is_hint;
     r.next_ = std::max(r.next_, range.begin);
     while (r.next_ < range.end) {
         if (operations_.spare() <= operations_kept_) {
-            ++counters_.hints_dropped;
+            counters_.hints_dropped += r.is_hint;
             r.next_ = range.end;
             break;
         }
@@ -308,7 +308,7 @@ void PageCache::started(Operation& op, std::uint64_t now_ticks) noexcept {
     admit(op);
     if (op.get_ == nullptr || op.get_->fetched_) return;
     op.get_->fetched_ = true;
-    if (!config_.read_ahead) return;
+    if (!config_.read_ahead || !op.get_->reads_ahead) return;
     const std::uint8_t mark = read_ahead_.missed(op.target, op.get_->offset, op.get_->size_bytes);
     if (mark != 0) op.get_->mark_ = mark;
 }

@@ -74,6 +74,7 @@ struct GetRequest {
     ByteRange readable;         ///< what may be fetched; asked for if the cache has a ReadableMemory
     std::uint64_t ticks;        ///< start of the request; 0: unknown
     bool bypass_pages = false;  ///< treated as bulk, whatever its size
+    bool reads_ahead = true;    ///< false: its caller knows what it will read
     int status = 0;             ///< of the first failed GET; the bytes are then incomplete
 
     ByteRange range() const noexcept { return {offset, offset + size_bytes}; }
@@ -121,6 +122,7 @@ struct PrefetchRequest {
     Rank target;
     ByteRange range;
     ByteRange readable;
+    bool is_hint = true;  ///< of the program; counted
 
   private:
     friend class PageCache;

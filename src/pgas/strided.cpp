@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pgas/strided.hpp"
+
+#include <algorithm>
+#include <deque>
+#include <limits>
+
+namespace nearfetch {
+
+namespace {
+
+__extension__ using Wide = __int128;
+
+constexpr std::size_t pending_most = 64;
+constexpr std::uint64_t row_piece_bytes = 32 * 1024;  ///< of a row that is fetched with its gaps
+
+/// Transfers that are under way. They begin and end in order, at most so many at a time.
+template <class Request>
+class Window {
+  public:
+    explicit Window(PageEngine& engine, const TaskClock& task) : engine_(engine), task_(task) {}
+
+    /// \return whether the next may begin
+    bool add(const Request& request) {
+        auto& added = pending_.emplace_back(engine_, task_, request);
+        if (added.test()) {
+            note(added.wait());
+            pending_.pop_back();
+        }
+        if (pending_.size() >= pending_most) end_oldest();
+        return status_ == 0;
+    }
+    int finish() {
+        while (!pending_.empty())
+            end_oldest();
+        return status_;
+    }
+
+  private:
+    void note(int status) noexcept {
+        if (status_ == 0) status_ = status;
+    }
+    void end_oldest() {
+        note(pending_.front().wait());
+        pending_.pop_front();
+    }
+
+    PageEngine& engine_;
+    const TaskClock task_;
+    std::deque<PageEngine::Pending<Request>> pending_;
+    int status_ = 0;
+};
+
+/// The places of a row's first block, one row after the other.
+class Rows {
+  public:
+    explicit Rows(const StridedBlocks& blocks) noexcept : blocks_(blocks) {}
+
+    std::uint64_t remote() const noexcept { return remote_; }  // modulo 2^64, as are the distances
+    std::int64_t local() const noexcept { return local_; }
+    /// \return whether there is another
+    bool next() noexcept {
+        for (std::size_t d = 1; d < blocks_.dimensions; ++d) {
+            const StridedBlocks::Dimension& dimension = blocks_.of[d];
+            remote_ += static_cast<std::uint64_t>(dimension.remote_bytes);
+            local_ += dimension.local_bytes;
+            if (++index_[d] < dimension.count) return true;
+            index_[d] = 0;
+            remote_ -= dimension.count * static_cast<std::uint64_t>(dimension.remote_bytes);
+            local_ -= static_cast<std::int64_t>(dimension.count) * dimension.local_bytes;
+        }
+        return false;
+    }
+
+  private:
+    const StridedBlocks& blocks_;
+    std::array<std::uint64_t, StridedBlocks::dimensions_most> index_{};
+    std::uint64_t remote_ = 0;
+    std::int64_t local_ = 0;
+};
+
+/// Calls visit(i, remote, local) for each block until it returns false: i counts within its row, `remote` and
+/// `local` are distances from the first block.
+template <class Visitor>
+void for_each_block(const StridedBlocks& blocks, Visitor&& visit) {
+    const StridedBlocks::Dimension row =
+        blocks.dimensions == 0 ? StridedBlocks::Dimension{1, 0, 0} : blocks.of[0];
+    Rows rows(blocks);
+    do {
+        std::uint64_t remote = rows.remote();
+        std::int64_t local = rows.local();
+        for (std::uint64_t i = 0; i < row.count; ++i) {
+            if (!visit(i, remote, local)) return;
+            remote += static_cast<std::uint64_t>(row.remote_bytes);
+            local += row.local_bytes;
+        }
+    } while (rows.next());
+}
+
+/// Fetches rows with their gaps, ahead of their blocks.
+class RowFetcher {
+  public:
+    RowFetcher(PageEngine& engine, const TaskClock& task, Rank target, const StridedBlocks& blocks) noexcept
+        : engine_(engine), task_(task), target_(target), block_bytes_(blocks.block_bytes) {
+        if (blocks.dimensions == 0) return;
+        const std::uint64_t bytes = engine.cache().config().line_bytes;
+        count_ = blocks.of[0].count;
+        stride_ = blocks.of[0].remote_bytes;
+        const std::uint64_t distance = distance_of(stride_);
+        if (count_ > 1 && distance <= row_piece_bytes / 2 && distance < block_bytes_ + bytes)
+            piece_ = row_piece_bytes / std::max<std::uint64_t>(distance, 1);
+    }
+    bool is_dense() const noexcept { return piece_ != 0; }
+
+    void reach(std::uint64_t i, std::uint64_t address) {
+        if (piece_ == 0 || i % piece_ != 0) return;
+        const std::uint64_t count = std::min(piece_, count_ - i);
+        const std::uint64_t span = (count - 1) * distance_of(stride_);
+        engine_.prefetch(task_, target_, stride_ < 0 ? address - span : address, span + block_bytes_,
+                         PageEngine::Prefetched::for_strided_get);
+    }
+
+  private:
+    static std::uint64_t distance_of(std::int64_t stride) noexcept {
+        return stride < 0 ? std::uint64_t{0} - static_cast<std::uint64_t>(stride)
+                          : static_cast<std::uint64_t>(stride);
+    }
+
+    PageEngine& engine_;
+    const TaskClock& task_;
+    Rank target_;
+    std::uint64_t block_bytes_;
+    std::uint64_t count_ = 1;
+    std::int64_t stride_ = 0;
+    std::uint64_t piece_ = 0;  ///< blocks; 0: rows are not fetched with their gaps
+};
+
+}  // namespace
+
+void StridedBlocks::merge() noexcept {
+    std::size_t kept = 0;
+    for (std::size_t d = 0; d < dimensions; ++d) {
+        const Dimension& dimension = of[d];
+        const bool contiguous = Wide{dimension.remote_bytes} == Wide{block_bytes} &&
+                                dimension.local_bytes == dimension.remote_bytes;
+        if (dimension.count == 1) continue;
+        if (kept == 0 && contiguous && dimension.count <= (offsets_end - 1) / block_bytes)
+            block_bytes *= dimension.count;
+        else
+            of[kept++] = dimension;
+    }
+    dimensions = kept;
+}
+
+std::uint64_t StridedBlocks::total_bytes() const noexcept {
+    constexpr std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
+    std::uint64_t total = block_bytes;
+    for (std::size_t d = 0; d < dimensions; ++d) {
+        if (of[d].count == 0) return 0;
+        total = total > most / of[d].count ? most : total * of[d].count;
+    }
+    return total;
+}
+
+bool StridedBlocks::fits(std::uint64_t address) const noexcept {
+    constexpr Wide most = offsets_end;
+    Wide first = address, last = Wide{address} + Wide{block_bytes}, local = 0;
+    for (std::size_t d = 0; d < dimensions; ++d) {
+        if (Wide{of[d].count} > most) return false;
+        const Wide steps = Wide{of[d].count} - 1;
+        const Wide reach = steps * Wide{of[d].remote_bytes};
+        (reach < 0 ? first : last) += reach;
+        local += steps * Wide{of[d].local_bytes < 0 ? -Wide{of[d].local_bytes} : Wide{of[d].local_bytes}};
+        if (first < 0 || last > most || local > most) return false;
+    }
+    return last <= most;
+}
+
+int get_strided(PageEngine& engine, const TaskClock& task, Rank target, std::uint64_t address,
+                const StridedBlocks& blocks, std::byte* to) {
+    const PageCacheConfig& config = engine.cache().config();
+    Window<GetRequest> window(engine, task);
+    RowFetcher rows(engine, task, target, blocks);
+    const bool bypasses = !rows.is_dense() && blocks.block_bytes >= config.line_bytes &&
+                          blocks.total_bytes() > config.capacity_bytes / 4;
+    for_each_block(blocks, [&](std::uint64_t i, std::uint64_t remote, std::int64_t local) {
+        rows.reach(i, address + remote);
+        if (engine.get_resident(task, target, address + remote, blocks.block_bytes, to + local)) return true;
+        GetRequest request = engine.get_request(target, address + remote, blocks.block_bytes, to + local);
+        request.bypass_pages = bypasses;
+        request.reads_ahead = false;
+        return window.add(request);
+    });
+    return window.finish();
+}
+
+int put_strided(PageEngine& engine, Rank target, std::uint64_t address, const StridedBlocks& blocks,
+                const std::byte* from) {
+    Window<PutRequest> window(engine, {});
+    for_each_block(blocks, [&](std::uint64_t, std::uint64_t remote, std::int64_t local) {
+        if (engine.put_resident(target, address + remote, blocks.block_bytes, from + local)) return true;
+        return window.add(engine.put_request(target, address + remote, blocks.block_bytes, from + local));
+    });
+    return window.finish();
+}
+
+}  // namespace nearfetch
