@@ -138,6 +138,8 @@ typedef struct nearfetch_cache_settings {
     uint64_t line_bytes;             /**< a power of two; GETs are rounded to lines */
     uint64_t bulk_bytes;             /**< gets and puts of this size and more bypass the pages */
     const char* policy;              /**< eviction policy: "2q" or "s3fifo" */
+    uint32_t new_percent;            /**< 2Q: share of the pages for what was fetched once */
+    uint32_t names_percent;          /**< 2Q: names of evicted pages, over the pages */
     uint32_t dirty_pages;            /**< limit of dirty pages, at most half of the pages */
     uint32_t operations;             /**< limit of outstanding GETs and PUTs */
     uint32_t read_ahead_items;       /**< limit of read-ahead, in pages or accesses */

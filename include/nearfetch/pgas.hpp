@@ -70,6 +70,14 @@ using Code = void (*)(const void* closure, void* result);
 void launch(const LaunchOptions& options, const std::function<void()>& main, void (*anchor)());
 void get(Rank rank, std::uint64_t address, void* to, std::size_t bytes);
 void put(Rank rank, std::uint64_t address, const void* from, std::size_t bytes);
+/// Elements of so many bytes.
+struct Elements {
+    std::size_t bytes;
+    std::size_t count;
+    std::int64_t stride;  ///< at the target, in elements
+};
+void get_strided(Rank rank, std::uint64_t address, const Elements& elements, void* to);
+void put_strided(Rank rank, std::uint64_t address, const Elements& elements, const void* from);
 void prefetch(Rank rank, std::uint64_t address, std::size_t bytes);
 void acquire(Rank rank, std::uint64_t address, std::size_t bytes);
 void release(Rank rank, std::uint64_t address, std::size_t bytes);
@@ -198,20 +206,15 @@ void put(GlobalPtr<T> to, std::span<const std::type_identity_t<T>> from) {
     detail::put(to.rank(), to.address(), from.data(), from.size_bytes());
 }
 
-/// Elements that are `stride` elements apart at the target and contiguous here.
+/// Elements that are `stride` elements apart at the target and contiguous here, as one operation: they travel
+/// at the same time. Nothing is moved if not all of them are in the segment.
 template <class T>
 void get_strided(GlobalPtr<T> from, std::ptrdiff_t stride, std::span<T> to) {
-    for (T& value : to) {
-        value = get(from);
-        from = from + stride;
-    }
+    detail::get_strided(from.rank(), from.address(), {sizeof(T), to.size(), stride}, to.data());
 }
 template <class T>
 void put_strided(GlobalPtr<T> to, std::ptrdiff_t stride, std::span<const std::type_identity_t<T>> from) {
-    for (const T& value : from) {
-        put(to, value);
-        to = to + stride;
-    }
+    detail::put_strided(to.rank(), to.address(), {sizeof(T), from.size(), stride}, from.data());
 }
 
 /// Prefetches `count` elements (Listing 7). Never waits and never fails. Elements outside of the segment are

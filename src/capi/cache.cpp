@@ -72,6 +72,8 @@ PageCacheConfig config_of(const nearfetch_cache_settings& theirs) {
     config.line_bytes = s.line_bytes;
     config.bulk_bytes = s.bulk_bytes;
     config.policy = s.policy;
+    config.new_percent = s.new_percent;
+    config.names_percent = s.names_percent;
     config.dirty_pages = s.dirty_pages;
     config.operations = s.operations;
     config.read_ahead_items = s.read_ahead_items;
@@ -105,6 +107,8 @@ nearfetch_status nearfetch_cache_settings_default(nearfetch_cache_settings* sett
         settings->line_bytes = config.line_bytes;
         settings->bulk_bytes = config.bulk_bytes;
         settings->policy = config.policy == "s3fifo" ? "s3fifo" : "2q";  // the caller keeps the pointer
+        settings->new_percent = config.new_percent;
+        settings->names_percent = config.names_percent;
         settings->dirty_pages = config.dirty_pages;
         settings->operations = config.operations;
         settings->read_ahead_items = config.read_ahead_items;

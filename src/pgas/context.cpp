@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pgas/context.hpp"
 
+#include <deque>
 #include <limits>
 #include <nearfetch/detail/cache/slice.hpp>
 #include <utility>
@@ -8,6 +9,7 @@
 #include "base/copy.hpp"
 #include "pgas/runtime.hpp"
 #include "pgas/segment.hpp"
+#include "pgas/strided.hpp"
 
 namespace nearfetch {
 
@@ -21,6 +23,8 @@ namespace {
 
 /// Outstanding additions of a thread.
 constexpr std::size_t additions_most = 1024;
+/// Outstanding messages of a strided transfer without a cache.
+constexpr std::size_t messages_most = 64;
 
 template <class Pending>
 class PendingTransfer final : public Transfer::State {
@@ -46,6 +50,15 @@ GetRequest request_of(const PageEngine& engine, Rank rank, std::uint64_t address
 PutRequest request_of(const PageEngine& engine, Rank rank, std::uint64_t address, std::size_t bytes,
                       const std::byte* from) {
     return engine.put_request(rank, address, bytes, from);
+}
+
+int move_blocks(PageEngine& engine, const TaskClock& task, Rank rank, std::uint64_t address,
+                const StridedBlocks& blocks, std::byte* to) {
+    return get_strided(engine, task, rank, address, blocks, to);
+}
+int move_blocks(PageEngine& engine, const TaskClock& /*task*/, Rank rank, std::uint64_t address,
+                const StridedBlocks& blocks, const std::byte* from) {
+    return put_strided(engine, rank, address, blocks, from);
 }
 
 class DoneTransfer final : public Transfer::State {
@@ -114,6 +127,39 @@ void Context::move_uncached(Rank rank, std::uint64_t address, Byte* memory, std:
 }
 template void Context::move_uncached(Rank, std::uint64_t, std::byte*, std::size_t);
 template void Context::move_uncached(Rank, std::uint64_t, const std::byte*, std::size_t);
+
+template <class Byte>
+void Context::move_strided(Rank rank, std::uint64_t address, const detail::Elements& elements, Byte* memory) {
+    const auto [bytes, count, stride] = elements;
+    if (count == 0) return;
+    StridedBlocks blocks{bytes, 1, {{{count, 0, static_cast<std::int64_t>(bytes)}}}};
+    std::int64_t& distance = blocks.of[0].remote_bytes;
+    ByteRange whole{address, ~std::uint64_t{0}};
+    if (!__builtin_mul_overflow(blocks.of[0].local_bytes, stride, &distance) && blocks.fits(address))
+        whole = blocks.reach(address);
+    check_access(runtime_.job(), name_of(memory), rank, whole.begin, whole.size());
+    if (charged_) charge(runtime_.options().access_ns * count);
+    int status = 0;
+    if (rank == rank_) {
+        for (std::size_t i = 0; i < count; ++i, address += static_cast<std::uint64_t>(distance))
+            copy(local(runtime_.job(), address, bytes), memory + i * bytes, bytes);
+    } else if (engine_ != nullptr) {
+        blocks.merge();
+        status = move_blocks(*engine_, clock_, rank, address, blocks, memory);
+    } else {
+        std::deque<DirectEngine::Pending> messages;
+        for (std::size_t i = 0; i < count; ++i, address += static_cast<std::uint64_t>(distance)) {
+            messages.emplace_back(direct_, rank, address, bytes, memory + i * bytes);
+            if (messages.size() < messages_most && i + 1 < count) continue;
+            for (DirectEngine::Pending& message : messages)
+                if (const int failed = message.wait(); status == 0) status = failed;
+            messages.clear();
+        }
+    }
+    if (status != 0) fail(name_of(memory), rank, whole.begin, whole.size(), status);
+}
+template void Context::move_strided(Rank, std::uint64_t, const detail::Elements&, std::byte*);
+template void Context::move_strided(Rank, std::uint64_t, const detail::Elements&, const std::byte*);
 
 template <class Byte>
 Transfer Context::start(Rank rank, std::uint64_t address, Byte* memory, std::size_t bytes) {

@@ -71,6 +71,9 @@ class Context {
     void put(Rank rank, std::uint64_t address, const std::byte* from, std::size_t bytes) {
         move(rank, address, from, bytes, [&] { return engine_->put(rank, address, bytes, from); });
     }
+    /// Gets elements, or puts const ones, as one operation.
+    template <class Byte>
+    void move_strided(Rank rank, std::uint64_t address, const detail::Elements& elements, Byte* memory);
     Transfer start_get(Rank rank, std::uint64_t address, std::byte* to, std::size_t bytes) {
         return start(rank, address, to, bytes);
     }

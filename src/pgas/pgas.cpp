@@ -116,6 +116,12 @@ void put(Rank rank, std::uint64_t address, const void* from, std::size_t bytes) 
     if (bytes == 0) return;
     Context::here().put(rank, address, static_cast<const std::byte*>(from), bytes);
 }
+void get_strided(Rank rank, std::uint64_t address, const Elements& elements, void* to) {
+    Context::here().move_strided(rank, address, elements, static_cast<std::byte*>(to));
+}
+void put_strided(Rank rank, std::uint64_t address, const Elements& elements, const void* from) {
+    Context::here().move_strided(rank, address, elements, static_cast<const std::byte*>(from));
+}
 void prefetch(Rank rank, std::uint64_t address, std::size_t bytes) {
     Context::here().prefetch(rank, address, bytes);
 }

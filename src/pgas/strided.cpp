@@ -176,6 +176,15 @@ bool StridedBlocks::fits(std::uint64_t address) const noexcept {
     return last <= most;
 }
 
+ByteRange StridedBlocks::reach(std::uint64_t address) const noexcept {
+    std::uint64_t first = address, last = address + block_bytes;
+    for (std::size_t d = 0; d < dimensions; ++d) {
+        const std::uint64_t reach = (of[d].count - 1) * static_cast<std::uint64_t>(of[d].remote_bytes);
+        (of[d].remote_bytes < 0 ? first : last) += reach;
+    }
+    return {first, last};
+}
+
 int get_strided(PageEngine& engine, const TaskClock& task, Rank target, std::uint64_t address,
                 const StridedBlocks& blocks, std::byte* to) {
     const PageCacheConfig& config = engine.cache().config();

@@ -34,6 +34,8 @@ struct StridedBlocks {
     std::uint64_t total_bytes() const noexcept;
     /// Whether all blocks from that address on can be addresses of a target, and of a program.
     bool fits(std::uint64_t address) const noexcept;
+    /// From the first byte of all to the last, at the target. \pre fits(address)
+    ByteRange reach(std::uint64_t address) const noexcept;
 };
 
 /// \pre blocks.fits(address), and there is a block

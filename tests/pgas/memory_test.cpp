@@ -158,6 +158,57 @@ TEST_P(Memory, LargeAndStridedTransfers) {
     });
 }
 
+TEST_P(Memory, StridedTransfersOfAnyStrideAndPlace) {
+    launch(options(), [cached = GetParam()] {
+        constexpr std::ptrdiff_t n = 3000;
+        const auto a = allocate<std::int32_t>(n);
+        if (rank() == 0) {
+            for (const Rank where : {1, 0}) {
+                std::vector<std::int32_t> model(n);
+                const auto there = a.at_rank(where);
+                int value = 0;
+                for (const std::ptrdiff_t stride : {1, 2, 7, 100, -1, -3, -90, 0}) {
+                    const std::ptrdiff_t count = stride == 0 ? 1 : (n - 1) / std::abs(stride) + 1;
+                    const std::ptrdiff_t first = stride < 0 ? n - 1 : 0;
+                    std::vector<std::int32_t> from(static_cast<std::size_t>(count)), to(from);
+                    for (std::ptrdiff_t i = 0; i < count; ++i)
+                        model.at(static_cast<std::size_t>(first + i * stride)) =
+                            from[static_cast<std::size_t>(i)] = ++value;
+                    put_strided<std::int32_t>(there + first, stride, from);
+                    get_strided<std::int32_t>(there + first, stride, to);
+                    EXPECT_EQ(to, from) << stride;
+                    fence();
+                    std::vector<std::int32_t> all(n);
+                    get_strided<std::int32_t>(there, 1, all);
+                    EXPECT_EQ(all, model) << stride;
+                }
+                std::vector<std::int32_t> same(5);
+                get_strided<std::int32_t>(there + 8, 0, same);
+                EXPECT_EQ(same, std::vector<std::int32_t>(5, model[8]));
+                get_strided<std::int32_t>(there + n, 1, std::span(same).first(0));
+                // All or nothing.
+                const std::uint64_t before = statistics()["put_messages"];
+                same.assign(5, 77);
+                EXPECT_THROW(put_strided<std::int32_t>(there + n - 4, 1 << 20, same), Error);
+                EXPECT_THROW(put_strided<std::int32_t>(there, -(1 << 20), same), Error);
+                EXPECT_THROW(put_strided<std::int32_t>(there, std::ptrdiff_t{1} << 60, same), Error);
+                release();
+                EXPECT_EQ(statistics()["put_messages"], before);
+            }
+            acquire();
+            const std::uint64_t before = statistics()["get_messages"];
+            std::vector<std::int32_t> some(100);
+            get_strided<std::int32_t>(a.at_rank(1), 10, some);
+            const std::uint64_t messages = statistics()["get_messages"] - before;
+            if (cached)
+                EXPECT_LE(messages, 2U);
+            else
+                EXPECT_EQ(messages, 100U);
+        }
+        barrier();
+    });
+}
+
 TEST_P(Memory, AtomicsSeePutsAndGetsSeeAtomics) {
     launch(options(), [] {
         const auto a = allocate<std::int64_t>(1).at_rank(1);
