@@ -32,6 +32,7 @@ PUBLIC = {
     "pgas_mpi.hpp": "pgas",
     "sync_var.hpp": "pgas",
     "array.hpp": "array",
+    "distribution.hpp": "array",
     "gather.hpp": "array",
     "sparse.hpp": "array",
     "stencil.hpp": "array",

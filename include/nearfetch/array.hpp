@@ -35,9 +35,11 @@
 #include <nearfetch/detail/array/distribution.hpp>
 #include <nearfetch/detail/array/ghosts.hpp>
 #include <nearfetch/detail/array/observe.hpp>
+#include <nearfetch/detail/array/packing.hpp>
 #include <nearfetch/detail/array/prefetch.hpp>
 #include <nearfetch/detail/array/slices.hpp>
 #include <nearfetch/detail/array/view.hpp>
+#include <nearfetch/distribution.hpp>
 #include <nearfetch/pgas.hpp>
 #include <span>
 #include <string_view>
@@ -252,6 +254,14 @@ class DistributedArray {
     /// out of bounds are skipped. \throws Error unless there is a row for each rank
     void prefetch_custom(const std::vector<std::vector<Box<N>>>& table, const Prefetch& how = {},
                          const Where& where = Where::current());
+    /// The same by a function: wanted(layout, rank) gives the boxes that a rank needs, as a
+    /// std::vector<Box<N>>. All ranks use the same function. It is called again after resize(), with the new
+    /// layout.
+    template <std::invocable<const Layout<N, D>&, Rank> Wanted>
+    void prefetch_custom(const Wanted& wanted, const Prefetch& how = {},
+                         const Where& where = Where::current()) {
+        prefetch_boxes(wanted, detail::name_of(wanted), how, where);
+    }
     /// Starts to record which remote elements this rank reads one by one. Drops earlier records. Not
     /// collective; no other thread of the rank may read the array meanwhile.
     /// \param most_bytes limit of the memory for the record
@@ -393,7 +403,7 @@ class DistributedArray {
                     array_prefetch_.find(location.rank, location.local, location.position);
                 slice != nullptr) {
                 if constexpr (D::contiguous) array_prefetch_.remember_used(i, slice);
-                return detail::read_slice(*slice, array_prefetch_.pack(), position, value)
+                return detail::read_slice(*slice, array_prefetch_.packing(), position, value)
                            ? value
                            : nearfetch::get(pointer(location));
             }
@@ -439,6 +449,9 @@ class DistributedArray {
     void prefetch(std::vector<std::uint64_t> arguments, const Prefetch& how, Ask&& ask);
     void prefetch_wanted(const char* what, std::vector<std::uint64_t> arguments, const Prefetch& how,
                          const Wanted& wanted, const Where& where);
+    /// \param name equal for the same function; 0: not known
+    void prefetch_boxes(const std::function<std::vector<Box<N>>(const Layout<N, D>&, Rank)>& wanted,
+                        std::uint64_t name, const Prefetch& how, const Where& where);
     void remember(Pattern pattern);
     void ask_for_observed(detail::SetsByOwner sets, const Prefetch& how);
     std::uint64_t resize_state();

@@ -287,7 +287,7 @@ class SparseMatrix {
         const Rank owner = layout().owner(i);
         T value;
         if (const auto [slice, position] = find(owner, number);
-            slice != nullptr && detail::read_slice(*slice, array_prefetch_.pack(), position, value))
+            slice != nullptr && detail::read_slice(*slice, array_prefetch_.packing(), position, value))
             return value;
         return nearfetch::get(values_.at_rank(owner) + number);
     }

@@ -97,7 +97,7 @@ ArrayPrefetch::ArrayPrefetch() { reset_last_used(); }
 
 ArrayPrefetch::~ArrayPrefetch() { evict(); }
 
-void ArrayPrefetch::requested(Code pack_code) { pack_ = pack_code; }
+void ArrayPrefetch::requested(const SlicePacking& packing) { packing_ = packing; }
 
 void ArrayPrefetch::request(const Slice& slice, std::unique_ptr<const IndexSet> only,
                             std::span<const std::int64_t> first, const Prefetch& how, bool later) {
@@ -222,7 +222,7 @@ void ArrayPrefetch::update(bool consistent_too) {
                 any_manual = any_manual || !entry.consistent;
                 wanted.push_back(&entry);
             }
-        refresh(wanted, context, pack_);
+        refresh(wanted, context, packing_);
     } catch (...) {
         // A manual entry that was fetched in part would be read without notice. Consistent ones are stale.
         if (any_manual) evict();
@@ -240,7 +240,7 @@ void ArrayPrefetch::evict() {
     bounds_extent_ = {};
     any_consistent_ = any_owner_has_several_ = false;
     one_slice_per_owner_ = true;
-    pack_ = nullptr;
+    packing_ = {};
 }
 
 PrefetchTransfer ArrayPrefetch::start_update() {
@@ -360,7 +360,7 @@ void PrefetchTransfer::State::install(Arrival& arrival, Context& context) {
             context.runtime().prefetch_buffer().count_update(arrival.bytes.size());
         } else if (!newer && !entry.consistent) {
             PrefetchEntry* const one = &entry;
-            detail::refresh(std::span(&one, 1), context, array_prefetch_.pack());
+            detail::refresh(std::span(&one, 1), context, array_prefetch_.packing());
         }
     }
     if (hidden) array_prefetch_.make_visible(&entry);

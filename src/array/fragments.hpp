@@ -17,6 +17,6 @@ using TakeFragment = std::function<void(std::uint64_t at, std::span<const std::b
 
 /// Fetches all of a remote slice, bypassing the cache. \throws Error when a message failed; some fragments
 /// may have been delivered
-void get_fragments(const Slice& slice, Packer packer, Code pack, const TakeFragment& take);
+void get_fragments(const Slice& slice, Packer packer, const SlicePacking& packing, const TakeFragment& take);
 
 }  // namespace nearfetch::detail

@@ -85,7 +85,7 @@ class Arrival {
 // A slice that was read since the last acquire is likely to be read after the next one. So the first access
 // to a stale slice also fetches its array's other stale slices that were used. Large slices are left out:
 // their transfer time dominates, and staging them takes memory.
-void refresh_together(PrefetchEntry& wanted, Context& context, Code pack) {
+void refresh_together(PrefetchEntry& wanted, Context& context, const SlicePacking& packing) {
     std::vector<PrefetchEntry*> entries{&wanted};
     std::vector<EntryLock> locks;
     std::uint64_t bytes = wanted.bytes();
@@ -99,12 +99,12 @@ void refresh_together(PrefetchEntry& wanted, Context& context, Code pack) {
         bytes += other.bytes();
         entries.push_back(&other);
     });
-    refresh(entries, context, pack, &wanted);
+    refresh(entries, context, packing, &wanted);
 }
 
 }  // namespace
 
-void refresh(std::span<PrefetchEntry* const> entries, Context& context, Code pack,
+void refresh(std::span<PrefetchEntry* const> entries, Context& context, const SlicePacking& packing,
              const PrefetchEntry* wanted, const OverlapWork& overlap_work) {
     StrategySelector* selector = nullptr;
     std::uint64_t wanted_bytes = 0;
@@ -135,7 +135,7 @@ void refresh(std::span<PrefetchEntry* const> entries, Context& context, Code pac
         }
         const Stamp issued = context.runtime().clock().now();
         try {
-            get_slices(moves, packer, true, pack, moves.empty() ? OverlapWork{} : overlap_work);
+            get_slices(moves, packer, true, packing, moves.empty() ? OverlapWork{} : overlap_work);
         } catch (...) {
             for (Arrival* const arrival : together)
                 arrival->fail();
@@ -152,7 +152,7 @@ void refresh(std::span<PrefetchEntry* const> entries, Context& context, Code pac
         const Stamp issued = context.runtime().clock().now();
         {
             const Overwriting overwriting(entry);
-            get_fragments(entry.slice, entry.packer, pack,
+            get_fragments(entry.slice, entry.packer, packing,
                           [&](std::uint64_t at, std::span<const std::byte> fragment) {
                               entry.publish_fragment(at, fragment);
                           });
@@ -162,7 +162,8 @@ void refresh(std::span<PrefetchEntry* const> entries, Context& context, Code pac
     timer.end();
 }
 
-bool read_prefetched(PrefetchedSlice& slice, Code pack, std::int64_t position, void* to, std::int64_t count) {
+bool read_prefetched(PrefetchedSlice& slice, const SlicePacking& packing, std::int64_t position, void* to,
+                     std::int64_t count) {
     Context& context = Context::here();
     PrefetchEntry& entry = entry_of(slice);
     const std::uint64_t size = slice.slice.element_bytes * static_cast<std::uint64_t>(count);
@@ -172,13 +173,14 @@ bool read_prefetched(PrefetchedSlice& slice, Code pack, std::int64_t position, v
     const EntryLock lock(entry, context);
     if (!entry.publish_unread(context.sync().acquired)) {
         if (entry.is_held_by_other(context.sync().release_count)) return false;
-        refresh_together(entry, context, pack);
+        refresh_together(entry, context, packing);
     }
     entry.copy(offset, to, size);
     return true;
 }
 
-void refresh_stale(std::span<PrefetchedSlice* const> slices, Code pack, const OverlapWork& overlap_work) {
+void refresh_stale(std::span<PrefetchedSlice* const> slices, const SlicePacking& packing,
+                   const OverlapWork& overlap_work) {
     Context& context = Context::here();
     std::vector<PrefetchEntry*> stale;
     std::vector<EntryLock> locks;
@@ -192,7 +194,7 @@ void refresh_stale(std::span<PrefetchedSlice* const> slices, Code pack, const Ov
         locks.push_back(std::move(lock));
         stale.push_back(&entry);
     }
-    if (!stale.empty()) refresh(stale, context, pack, nullptr, overlap_work);
+    if (!stale.empty()) refresh(stale, context, packing, nullptr, overlap_work);
 }
 
 }  // namespace nearfetch::detail

@@ -82,7 +82,7 @@ ReplicaReading::ReplicaReading(const ArrayPrefetch& array, std::uint64_t reader,
         copy_bytes(replica->at(own.lower[0]), static_cast<const std::byte*>(own_elements),
                    static_cast<std::uint64_t>(own.size()) * replica->element_bytes_);
     };
-    refresh_stale(replica->wanted_, array.pack(), std::ref(copy_own));
+    refresh_stale(replica->wanted_, array.packing(), std::ref(copy_own));
     for (PrefetchedSlice* const slice : replica->wanted_) {
         PrefetchEntry& entry = entry_of(*slice);
         EntryLock(entry, context).keep();

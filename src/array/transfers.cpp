@@ -187,8 +187,62 @@ void for_each_fragment(const SliceMove& move, const Visit& visit) {
     }
 }
 
+/// Whether the distribution has a packing of its own for this.
+bool packs_own_way(const SlicePacking& packing, const SliceMove& move) {
+    return packing.bytes != nullptr && move.only == nullptr;
+}
+
+/// Calls that have fragments packed, and take their elements.
+class PackCalls {
+  public:
+    PackCalls(Context& context, const SlicePacking& packing) : context_(context), packing_(packing) {}
+
+    /// \param take called with the elements; without it they go to `packed`
+    void add(const SliceMove& fragment, pgas::RemoteCall::Take take = {}) {
+        const Slice& slice = fragment.slice;
+        std::uint64_t bytes = bytes_of(fragment);
+        std::span<const std::byte> travels_along;
+        if (packs_own_way(packing_, fragment)) {
+            take = [this, fragment, take = std::move(take)](std::span<const std::byte> message) {
+                unpack(fragment, message.data(), take);
+            };
+            bytes = packing_.bytes(packing_.context, slice);
+            if (bytes == 0) return take({});
+            travels_along = packing_.context;
+        } else if (!take) {
+            take = pgas::RemoteCall::copy_to(fragment.packed);
+        }
+        messages_.push_back(make_pack_message(slice, Runs::encoded_set_of(fragment), travels_along));
+        calls_.push_back({slice.owner, context_.runtime().code_offset(packing_.pack), messages_.back(), bytes,
+                          std::move(take), true});
+    }
+    void run() {
+        // Ranks start with different owners, to spread the load.
+        std::stable_partition(calls_.begin(), calls_.end(),
+                              [self = context_.runtime().job().rank()](const pgas::RemoteCall& call) {
+                                  return call.rank > self;
+                              });
+        pgas::call(context_, calls_, std::memory_order_release, {most_asked, most_asked_bytes});
+    }
+
+  private:
+    void unpack(const SliceMove& fragment, const std::byte* from, const pgas::RemoteCall::Take& take) const {
+        const std::uint64_t bytes = fragment.slice.bytes();
+        std::vector<std::byte> staged(take ? bytes : 0);
+        std::byte* const to = take ? staged.data() : fragment.packed;
+        packing_.unpack(packing_.context, fragment.slice, from, to);
+        if (take) take({to, bytes});
+    }
+
+    Context& context_;
+    const SlicePacking& packing_;
+    std::deque<std::vector<std::byte>> messages_;
+    std::vector<pgas::RemoteCall> calls_;
+};
+
 /// Whether the owner should pack: there would be many GETs, or many unwanted bytes.
-bool owner_packs(Context& context, const SliceMove& move, Packer packer) {
+bool owner_packs(Context& context, const SliceMove& move, Packer packer, const SlicePacking& packing) {
+    if (packs_own_way(packing, move) && packer == Packer::owner && may_ask(context, move)) return true;
     const Limits& most = packer == Packer::owner ? active_owner_limits : passive_owner_limits;
     std::int64_t gets = 0;
     std::uint64_t bytes = 0;
@@ -208,6 +262,12 @@ bool owner_unpacks(Context& context, const SliceMove& move) {
 
 }  // namespace
 
+AskedSlice asked_slice(const void* closure) {
+    const auto* const request = static_cast<const PackRequest*>(closure);
+    const auto* const set = reinterpret_cast<const std::byte*>(request + 1);
+    return {&request->slice, request->set_bytes != 0, own_part(request->slice), set + request->set_bytes};
+}
+
 void pack_here(const void* closure, void* result) {
     const auto* const request = static_cast<const PackRequest*>(closure);
     const std::span encoded_set(reinterpret_cast<const std::byte*>(request + 1), request->set_bytes);
@@ -219,25 +279,20 @@ void unpack_here(const void* closure, void* /*result*/) {
     unpack(request->slice, reinterpret_cast<const std::byte*>(request + 1));
 }
 
-void get_slices(std::span<const SliceMove> moves, Packer packer, bool bypass_cache, Code pack_code,
-                const OverlapWork& overlap_work) {
+void get_slices(std::span<const SliceMove> moves, Packer packer, bool bypass_cache,
+                const SlicePacking& packing, const OverlapWork& overlap_work) {
     Context& context = Context::here();
     const Rank self = context.runtime().job().rank();
     OutstandingTransfers outstanding;
-    std::deque<std::vector<std::byte>> requests;
-    std::vector<pgas::RemoteCall> asked;
+    PackCalls asked(context, packing);
     std::vector<const SliceMove*> own;
     for (const SliceMove& move : moves) {
         const Slice& slice = move.slice;
         if (slice.bytes() == 0) continue;
         if (slice.owner == self) {
             own.push_back(&move);
-        } else if (owner_packs(context, move, packer)) {
-            for_each_fragment(move, [&](const SliceMove& fragment) {
-                requests.push_back(make_pack_message(fragment.slice, Runs::encoded_set_of(fragment), {}));
-                asked.push_back({slice.owner, context.runtime().code_offset(pack_code), requests.back(),
-                                 bytes_of(fragment), pgas::RemoteCall::copy_to(fragment.packed), true});
-            });
+        } else if (owner_packs(context, move, packer, packing)) {
+            for_each_fragment(move, [&](const SliceMove& fragment) { asked.add(fragment); });
         } else {
             const auto begin = [&](std::uint64_t address, std::byte* to, std::uint64_t bytes) {
                 return bypass_cache ? context.start_fetch(slice.owner, address, to, bytes)
@@ -249,18 +304,15 @@ void get_slices(std::span<const SliceMove> moves, Packer packer, bool bypass_cac
     for (const SliceMove* const move : own)
         pack(move->slice, Runs(*move), move->packed);
     if (overlap_work) overlap_work();
-    // Ranks start with different owners, to spread the load.
-    std::stable_partition(asked.begin(), asked.end(),
-                          [&](const pgas::RemoteCall& call) { return call.rank > self; });
-    pgas::call(context, asked, std::memory_order_release, {most_asked, most_asked_bytes});
+    asked.run();
     outstanding.wait_for_all();
 }
 
-void get_fragments(const Slice& slice, Packer packer, Code pack_code, const TakeFragment& take) {
+void get_fragments(const Slice& slice, Packer packer, const SlicePacking& packing, const TakeFragment& take) {
     struct Fragment {
         SliceMove move;
         std::uint64_t at;
-        std::vector<std::byte> memory;  ///< of the request, or of elements in transit
+        std::vector<std::byte> memory;  ///< of elements in transit
         std::vector<Transfer> transfers;
     };
     Context& context = Context::here();
@@ -270,17 +322,13 @@ void get_fragments(const Slice& slice, Packer packer, Code pack_code, const Take
         fragments.push_back({move, at, {}, {}});
         at += bytes_of(move);
     });
-    if (owner_packs(context, SliceMove{slice}, packer)) {
-        std::vector<pgas::RemoteCall> asked;
-        for (Fragment& fragment : fragments) {
-            fragment.memory = make_pack_message(fragment.move.slice, {}, {});
-            asked.push_back(
-                {slice.owner, context.runtime().code_offset(pack_code), fragment.memory,
-                 bytes_of(fragment.move),
-                 [&take, &fragment](std::span<const std::byte> elements) { take(fragment.at, elements); },
-                 true});
-        }
-        pgas::call(context, asked, std::memory_order_release, {most_asked, most_asked_bytes});
+    if (owner_packs(context, SliceMove{slice}, packer, packing)) {
+        PackCalls asked(context, packing);
+        for (const Fragment& fragment : fragments)
+            asked.add(fragment.move, [&take, &fragment](std::span<const std::byte> elements) {
+                take(fragment.at, elements);
+            });
+        asked.run();
         return;
     }
     const auto start = [&](Fragment& fragment) {

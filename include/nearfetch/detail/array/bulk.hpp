@@ -103,7 +103,7 @@ void DistributedArray<T, N, D>::refresh_stale_slices(std::span<const Part> parts
             if (!detail::common_box(*slice, part.local).empty() &&
                 (slice->only == nullptr || part.local.shape() == layout_.local_shape(part.owner)))
                 slices.push_back(slice);
-    if (!slices.empty()) detail::refresh_stale(slices, array_prefetch_.pack());
+    if (!slices.empty()) detail::refresh_stale(slices, array_prefetch_.packing());
 }
 
 template <class T, std::size_t N, Distribution D>
@@ -120,7 +120,7 @@ std::vector<char> DistributedArray<T, N, D>::get_prefetched(const Part& part, co
                     const bool wanted = known[n] == 0;
                     run = std::find(known + n, known + count, wanted ? 1 : 0) - (known + n);
                     if (wanted &&
-                        detail::read_slice(*slice, array_prefetch_.pack(), at + n, program + n, run))
+                        detail::read_slice(*slice, array_prefetch_.packing(), at + n, program + n, run))
                         std::fill_n(known + n, run, char{1});
                 }
             });

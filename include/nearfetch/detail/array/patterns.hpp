@@ -24,7 +24,7 @@ void DistributedArray<T, N, D>::request(std::vector<std::uint64_t> arguments, co
     arguments.insert(arguments.end(), {how.consistent, how.static_domain});
     agreement_.check(arguments, how.barrier);
     ask();
-    array_prefetch_.requested(&detail::pack_at_owner);
+    array_prefetch_.requested(detail::packing_of<T>(layout_));
 }
 
 template <class T, std::size_t N, Distribution D>
@@ -135,6 +135,20 @@ void DistributedArray<T, N, D>::prefetch_custom(const std::vector<std::vector<Bo
     };
     prefetch(detail::describe(table), how, [&] { ask(layout_); });
     remember({"prefetch_custom", detail::describe(std::vector<std::vector<Box<N>>>{row}), how, ask});
+}
+
+template <class T, std::size_t N, Distribution D>
+void DistributedArray<T, N, D>::prefetch_boxes(
+    const std::function<std::vector<Box<N>>(const Layout<N, D>&, Rank)>& wanted, std::uint64_t name,
+    const Prefetch& how, const Where& where) {
+    const detail::Collective call("prefetch_custom", where);
+    const auto ask = [this, wanted, how](const Layout<N, D>&) {
+        const std::vector<Box<N>> boxes = wanted(layout_, rank_);
+        detail::request_boxes(array_prefetch_, layout_, rank_, std::span<const Box<N>>(boxes),
+                              parts_.address(), sizeof(T), how);
+    };
+    prefetch({}, how, [&] { ask(layout_); });
+    remember({"prefetch_custom", {name != 0 ? name : patterns_.size() + 1}, how, ask});
 }
 
 template <class T, std::size_t N, Distribution D>

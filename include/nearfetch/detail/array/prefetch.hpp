@@ -16,6 +16,7 @@
 #include <memory>
 #include <nearfetch/detail/array/replica.hpp>
 #include <nearfetch/detail/array/slices.hpp>
+#include <typeinfo>
 #include <utility>
 #include <vector>
 
@@ -49,7 +50,7 @@ struct PrefetchStatistics {
     std::uint64_t entries = 0;        ///< slices in the prefetch buffer
     std::uint64_t bytes = 0;          ///< of their elements
     std::uint64_t updates = 0;        ///< fetches of a slice
-    std::uint64_t updated_bytes = 0;  ///< bytes that these fetched
+    std::uint64_t updated_bytes = 0;  ///< of the elements that these fetched
     std::uint64_t replica_reads = 0;  ///< sparse products that read a replica
 };
 PrefetchStatistics prefetch_statistics();
@@ -106,14 +107,14 @@ class ArrayPrefetch {
     /// Starts to fetch all slices.
     PrefetchTransfer start_update();
     /// Notes that a pattern was called, even one that needs no element of another rank.
-    void requested(Code pack_code);
-    bool is_requested() const { return pack_ != nullptr; }
+    void requested(const SlicePacking& packing);
+    bool is_requested() const { return packing_.pack != nullptr; }
     /// How often all slices were evicted.
     std::uint64_t evictions() const { return evictions_; }
     void evict();
 
-    /// The program's pack function, for slices that are fetched at an access.
-    Code pack() const { return pack_; }
+    /// The program's, for slices that are fetched at an access.
+    const SlicePacking& packing() const { return packing_; }
     /// An owner's slices, the consistent ones first.
     std::span<PrefetchedSlice* const> of(Rank owner) const {
         if (by_owner_.empty()) return {};
@@ -207,30 +208,33 @@ class ArrayPrefetch {
     bool any_consistent_ = false;
     bool any_owner_has_several_ = false;
     bool one_slice_per_owner_ = true;  ///< no owner has several, and none is pending
-    Code pack_ = nullptr;
+    SlicePacking packing_;
 };
 
 /// Reads elements of a consistent slice. \return false: read them from the owner
-bool read_prefetched(PrefetchedSlice& slice, Code pack, std::int64_t position, void* to, std::int64_t count);
+bool read_prefetched(PrefetchedSlice& slice, const SlicePacking& packing, std::int64_t position, void* to,
+                     std::int64_t count);
 /// Fetches the stale ones of the consistent slices together. \pre sorted by owner, and for each owner in the
 /// order of ArrayPrefetch::of()
-void refresh_stale(std::span<PrefetchedSlice* const> slices, Code pack, const OverlapWork& overlap_work = {});
+void refresh_stale(std::span<PrefetchedSlice* const> slices, const SlicePacking& packing,
+                   const OverlapWork& overlap_work = {});
 /// Writes `count` elements that were put at that address through, for either consistency.
 void write_prefetched(PrefetchedSlice& slice, std::int64_t position, const void* from, std::int64_t count,
                       std::uint64_t address);
 
-/// Reads consecutive elements of a slice of either consistency. \param pack ArrayPrefetch::pack()
+/// Reads consecutive elements of a slice of either consistency. \param packing ArrayPrefetch::packing()
 /// \return false: read them from the owner
 template <class T>
-bool read_slice(PrefetchedSlice& slice, Code pack, std::int64_t position, T* to, std::int64_t count) {
-    if (slice.consistent) return read_prefetched(slice, pack, position, to, count);
+bool read_slice(PrefetchedSlice& slice, const SlicePacking& packing, std::int64_t position, T* to,
+                std::int64_t count) {
+    if (slice.consistent) return read_prefetched(slice, packing, position, to, count);
     std::memcpy(to, slice.data + static_cast<std::size_t>(position) * sizeof(T),
                 static_cast<std::size_t>(count) * sizeof(T));
     return true;
 }
 template <class T>
-bool read_slice(PrefetchedSlice& slice, Code pack, std::int64_t position, T& value) {
-    return slice.read(position, value) || read_slice(slice, pack, position, &value, 1);
+bool read_slice(PrefetchedSlice& slice, const SlicePacking& packing, std::int64_t position, T& value) {
+    return slice.read(position, value) || read_slice(slice, packing, position, &value, 1);
 }
 
 template <class T, std::size_t N>
@@ -289,6 +293,15 @@ std::vector<std::uint64_t> describe(const std::vector<std::vector<Box<N>>>& tabl
             }
     }
     return words;
+}
+
+/// Names a function in this process: equal for the same function, 0 if it has a state.
+template <class Function>
+std::uint64_t name_of(const Function& function) {
+    if constexpr (std::is_pointer_v<std::decay_t<const Function&>>)
+        return reinterpret_cast<std::uint64_t>(+function);
+    else
+        return std::is_empty_v<Function> ? typeid(Function).hash_code() : 0;
 }
 
 /// The ranges, each extended by `depth` in both directions within [first, end).

@@ -39,7 +39,7 @@ Resident<T, N> DistributedArray<T, N, D>::resident(const Box<N>& box, bool fetch
             if constexpr (!detail::is_word<T>) return {};
             T first;  // reading one element refreshes a stale slice
             if (!slice->read(at, first) &&
-                !(fetch && detail::read_slice(*slice, array_prefetch_.pack(), at, &first, 1)))
+                !(fetch && detail::read_slice(*slice, array_prefetch_.packing(), at, &first, 1)))
                 return {};
         }
         Index<N> shape;

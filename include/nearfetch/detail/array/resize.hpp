@@ -35,7 +35,7 @@ void DistributedArray<T, N, D>::resize(const Box<N>& bounds, const std::array<Ra
     array_prefetch_.evict();
     for (Pattern& pattern : patterns)
         pattern.ask(before);
-    if (!patterns.empty()) array_prefetch_.requested(&detail::pack_at_owner);
+    if (!patterns.empty()) array_prefetch_.requested(detail::packing_of<T>(layout_));
     patterns_ = std::move(patterns);
     if ((states & detail::ResizeState::manual) == 0) return;
     if (!patterns_.empty()) array_prefetch_.update(false);

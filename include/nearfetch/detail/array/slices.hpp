@@ -78,12 +78,39 @@ void unpack_here(const void* closure, void* result);
 inline void pack_at_owner(const void* closure, void* result) { pack_here(closure, result); }
 inline void unpack_at_owner(const void* closure, void* result) { unpack_here(closure, result); }
 
+/// What an owner was asked for.
+struct AskedSlice {
+    const Slice* slice;
+    bool is_set;               ///< not all elements of the slice
+    const std::byte* part;     ///< all that the owner has of the array
+    const std::byte* context;  ///< of a SlicePacking
+};
+/// \param closure of SlicePacking::pack
+AskedSlice asked_slice(const void* closure);
+
+/// How a slice travels if its owner packs it: by default its elements, in index order.
+struct SlicePacking {
+    using Bytes = std::uint64_t (*)(std::span<const std::byte> context, const Slice& slice);
+    using Unpack = void (*)(std::span<const std::byte> context, const Slice& slice, const std::byte* from,
+                            std::byte* to);
+    SlicePacking() = default;
+    SlicePacking(Code pack_code) : pack(pack_code) {}
+    SlicePacking(Code pack_code, Bytes bytes_of_box, Unpack unpack_box, std::span<const std::byte> of)
+        : pack(pack_code), bytes(bytes_of_box), unpack(unpack_box), context(of) {}
+
+    Code pack = nullptr;  ///< run at the owner
+    // A packing of the distribution's own, for slices that are complete:
+    Bytes bytes = nullptr;               ///< of the message
+    Unpack unpack = nullptr;             ///< run by the rank that asks
+    std::span<const std::byte> context;  ///< travels with the request
+};
+
 /// Work to do while the network is busy. It may be called once, never, or several times.
 using OverlapWork = std::function<void()>;
 
 /// \param bypass_cache fetches the current values, not through the page cache
-void get_slices(std::span<const SliceMove> moves, Packer packer, bool bypass_cache, Code pack,
-                const OverlapWork& overlap_work = {});
+void get_slices(std::span<const SliceMove> moves, Packer packer, bool bypass_cache,
+                const SlicePacking& packing, const OverlapWork& overlap_work = {});
 /// Bypasses the cache and leaves owners passive. The buffers have to stay until all transfers are done.
 std::vector<Transfer> start_get_slices(std::span<const SliceMove> moves);
 void put_slices(std::span<const SliceMove> moves, Code unpack);
