@@ -49,6 +49,8 @@ namespace nearfetch {
 
 template <class T, Distribution D>
 class Gather;
+template <class T, std::size_t N, Distribution D>
+class PrefetchedElement;
 
 template <class T, std::size_t N, Distribution D = Block>
 class DistributedArray {
@@ -295,6 +297,9 @@ class DistributedArray {
     }
     /// Whether a(i) reads prefetched data on this rank. \throws Error out of bounds
     bool is_prefetched(const Index<N>& i) const;
+    /// The element if it is prefetched: found once, it is read without a search (LAPPS: accessPrefetch).
+    /// \throws Error out of bounds
+    PrefetchedElement<T, N, D> prefetched(const Index<N>& i) const;
     /// A box's elements in place, if all are own or all are in one prefetched slice that is not a set. They
     /// have the values of a(i, j). Valid until the thread acquires, or prefetched data is updated or evicted.
     /// Elements of several words are resident only if they are own or of manual consistency.

@@ -12,8 +12,8 @@
 //
 // LAPPS's names in ours: serializeData is Packing::pack, getSerializedSize is Packing::bytes, and
 // getDeserializationContainer with its access functions is Packing::unpack. requestPrefetch is
-// prefetch_custom, accessPrefetch is a(i). In LAPPS the owner tells the size in a message of its own. Here
-// the layout says it, so a fetch is one round trip.
+// prefetch_custom, accessPrefetch is a.prefetched(i), and also a(i). In LAPPS the owner tells the size in a
+// message of its own. Here the layout says it, so a fetch is one round trip.
 //
 // examples/folded.cpp has all three.
 

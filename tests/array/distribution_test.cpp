@@ -209,6 +209,39 @@ TEST(OwnPackings, CutLargeBoxes) {
         });
 }
 
+template <std::size_t N, Distribution D>
+void expect_found(const DistributedArray<long, N, D>& a, const Index<N>& i) {
+    const auto element = a.prefetched(i);
+    ASSERT_EQ(static_cast<bool>(element), a.owner(i) != rank());
+    if (!element) return;
+    for (const long expected : {narrow_value(i, 1), narrow_value(i, 2)}) {
+        EXPECT_EQ(element.read(), expected);
+        barrier();
+        const_cast<DistributedArray<long, N, D>&>(a).for_each(
+            [](const Index<N>& own, long& x) { x = narrow_value(own, 2); });
+        barrier();
+    }
+}
+
+TEST(PrefetchedElements, AreReadWithoutASearch) {
+    launch(array_options(2), [] {
+        DistributedArray<long, 2, FirstHasTwo> blocks({9, 5});
+        DistributedArray<long, 1, Dealt> dealt({9});
+        EXPECT_FALSE(blocks.prefetched({0, 0}));
+        EXPECT_THROW((void)blocks.prefetched({9, 0}), Error);
+        blocks.prefetch_all_to_all();
+        dealt.prefetch_all_to_all();
+        fill(blocks, 1);
+        fill(dealt, 1);
+        // The ranks ask for elements of each other.
+        const Rank other = 1 - rank();
+        expect_found(blocks, blocks.layout().global(other, {1, 1}));
+        expect_found(dealt, dealt.layout().global(other, {2}));
+        EXPECT_FALSE(dealt.prefetched(dealt.layout().global(rank(), {0})));
+        barrier();
+    });
+}
+
 /// The own part, and one row on both sides.
 std::vector<Box<2>> around(const Layout<2, FirstHasTwo>& layout, Rank rank) {
     const Index<2> shape = layout.local_shape(rank);

@@ -161,6 +161,12 @@ class ArrayPrefetch {
         slice.write(position, value);
         return true;
     }
+    /// The slice that was used last for nearby indices, and the position in it; -1: search for the slice.
+    template <std::size_t N>
+    std::pair<PrefetchedSlice*, std::int64_t> find_last(const Index<N>& i) const {
+        PrefetchedSlice* const slice = last_used_slot(i).load(std::memory_order_relaxed);
+        return {slice, slice->position_of(i)};
+    }
     template <std::size_t N>
     void remember_used(const Index<N>& i, PrefetchedSlice* slice) const {
         if (slice->consistent || !any_consistent_) last_used_slot(i).store(slice, std::memory_order_relaxed);

@@ -50,6 +50,45 @@ Resident<T, N> DistributedArray<T, N, D>::resident(const Box<N>& box, bool fetch
     return {};
 }
 
+/// A prefetched element that was found. Valid until prefetched data is evicted, or the array resized.
+template <class T, std::size_t N, Distribution D>
+class PrefetchedElement {
+  public:
+    PrefetchedElement() = default;
+    PrefetchedElement(const DistributedArray<T, N, D>& array, const Index<N>& i,
+                      const detail::PrefetchedSlice* slice, std::int64_t position)
+        : array_(&array), i_(i), slice_(slice), position_(position) {}
+
+    /// Whether it is prefetched.
+    explicit operator bool() const { return slice_ != nullptr; }
+    /// The value of a(i). \pre it is prefetched
+    T read() const {
+        T value;
+        if (slice_->read(position_, value)) [[likely]]
+            return value;
+        return array_->read(i_);
+    }
+
+  private:
+    const DistributedArray<T, N, D>* array_ = nullptr;
+    Index<N> i_{};
+    const detail::PrefetchedSlice* slice_ = nullptr;
+    std::int64_t position_ = -1;
+};
+
+template <class T, std::size_t N, Distribution D>
+PrefetchedElement<T, N, D> DistributedArray<T, N, D>::prefetched(const Index<N>& i) const {
+    if constexpr (D::contiguous)
+        if (const auto [slice, position] = array_prefetch_.find_last(i); position >= 0) [[likely]]
+            return {*this, i, slice, position};
+    check(i);
+    const Location<N> location = layout_.locate(i);
+    const auto [slice, position] = array_prefetch_.find(location.rank, location.local, location.position);
+    if (slice == nullptr) return {};
+    if constexpr (D::contiguous) array_prefetch_.remember_used(i, slice);
+    return {*this, i, slice, position};
+}
+
 namespace detail {
 
 /// Loads an element in place. \pre it is one word, if it is shared
