@@ -38,6 +38,7 @@
 #include <nearfetch/detail/array/packing.hpp>
 #include <nearfetch/detail/array/prefetch.hpp>
 #include <nearfetch/detail/array/slices.hpp>
+#include <nearfetch/detail/array/tasks.hpp>
 #include <nearfetch/detail/array/view.hpp>
 #include <nearfetch/distribution.hpp>
 #include <nearfetch/pgas.hpp>
@@ -149,27 +150,17 @@ class DistributedArray {
             box.upper[d] += own_shape_[d];
         return box;
     }
-    /// Calls visit(index, element) for each own element, in index order.
+    /// Calls visit(index, element) for each own element. One task visits them in index order. Several visit
+    /// a share each, at the same time: see in_tasks(). \throws Error for less than one task
     template <std::invocable<const Index<N>&, T&> Visit>
-    void for_each(Visit&& visit) {
-        for_each(bounds(), visit);
+    void for_each(Visit&& visit, int tasks = 1) {
+        for_each(bounds(), visit, tasks);
     }
     /// The same for the own elements in a box.
     template <std::invocable<const Index<N>&, T&> Visit>
-    void for_each(const Box<N>& box, Visit&& visit) {
-        Box<N> rows = layout_.local_part(rank_, box);
-        const std::int64_t width = rows.extent(N - 1);
-        if (width == 0) return;
-        rows.upper[N - 1] = rows.lower[N - 1] + 1;
-        for_each_index(rows, [&](const Index<N>& first) {
-            Index<N> i = layout_.global(rank_, first);
-            Index<N> local = first;
-            T* element = own_ + detail::position(Box<N>({}, own_shape_), first);
-            for (std::int64_t n = 0; n < width; ++n, ++local[N - 1], ++i[N - 1]) {
-                if constexpr (!D::contiguous) i = layout_.global(rank_, local);
-                visit(std::as_const(i), element[n]);
-            }
-        });
+    void for_each(const Box<N>& box, Visit&& visit, int tasks = 1) {
+        const Box<N> part = layout_.local_part(rank_, box);
+        detail::for_each_share(part, tasks, [&](const Box<N>& share) { visit_own(share, visit); });
     }
 
     // Bulk transfers: the elements of a box, contiguous here in index order. At most one slice per owner,
@@ -344,6 +335,8 @@ class DistributedArray {
         own_ = any ? parts_.local() : nullptr;
     }
 
+    template <class Visit>
+    void visit_own(Box<N> local, Visit& visit);
     std::vector<Part> parts_of(const detail::IndexProduct<N>& wanted) const;
     /// All that a rank owns.
     detail::Slice part_of(Rank owner) const {
@@ -492,6 +485,7 @@ using BlockCyclicArray = DistributedArray<T, N, BlockCyclic>;
 
 #include <nearfetch/detail/array/bulk.hpp>
 #include <nearfetch/detail/array/element.hpp>
+#include <nearfetch/detail/array/loops.hpp>
 #include <nearfetch/detail/array/patterns.hpp>
 #include <nearfetch/detail/array/resident.hpp>
 #include <nearfetch/detail/array/resize.hpp>

@@ -421,8 +421,10 @@ class Task {
     std::unique_ptr<State> state_;
 };
 
-/// The task sees what this thread has put before.
+/// The task sees what this thread has put before. \throws Error unless can_spawn()
 [[nodiscard]] Task spawn(std::function<void()> body);
+/// Whether several threads of a process may communicate. With some MPI libraries and networks only one may.
+bool can_spawn();
 
 /// Yields the processor; in virtual time some time passes.
 void yield();

@@ -99,12 +99,14 @@ void Task::join() {
 
 Task spawn(std::function<void()> body) {
     pgas::Runtime& runtime = Context::here().runtime();
-    if (!runtime.job().threads())
+    if (!can_spawn())
         throw Error("spawn", "this MPI lets only one thread of a process communicate here",
                     "use one that gives MPI_THREAD_MULTIPLE on this network (MPICH does)");
     release();
     return Task(std::make_unique<Task::State>(runtime.start_task(std::move(body))));
 }
+
+bool can_spawn() { return Context::here().runtime().job().threads(); }
 
 namespace detail {
 
