@@ -44,10 +44,12 @@ class Source(NamedTuple):
         return (*SIDES, *BY_INDICES) if self.by_indices else SIDES
 
 
+PADDED = ("PaddedBlock", "run_by_hand")
+"""Blocks with ghosts, and the run that has them in place of arrays."""
 SOURCES = (
     Source("transpose", ["--order", 1800, "--iterations", 2], ["--order", 24], ["HandOptimized"]),
-    Source("heat", ["--cells", 150, "--steps", 2], ["--cells", 8], ["halo", "HandOptimized"]),
-    Source("sobel", ["--rows", 5000, "--columns", 5000], [], ["with_halo", "detect_by_hand"]),
+    Source("heat", ["--cells", 150, "--steps", 2], ["--cells", 8], [*PADDED, "diffuse_by_hand"]),
+    Source("sobel", ["--rows", 5000, "--columns", 5000], [], [*PADDED, "detect_by_hand"]),
     Source("dgemm", ["--order", 768], ["--order", 24], ["Copy"]),
     Source("sparse", ["--log-size", 9, "--iterations", 2], ["--log-size", 4], ["Copy"], True),
 )
@@ -102,8 +104,14 @@ def _rows(source: Source, ranks: int, samples: int, options: Options) -> list[Ro
 
 def added_lines(source: Source) -> dict[str, int]:
     """How many lines of code each version has that base has not."""
-    text = (ROOT / "apps" / "pgas" / f"{source.name}.cpp").read_text(encoding="utf-8")
-    code = [line for line in text.splitlines() if line.strip() and not line.strip().startswith("//")]
+    files = (f"{source.name}.cpp", *(["padded.hpp"] if "PaddedBlock" in source.by_hand else []))
+    texts = [(ROOT / "apps" / "pgas" / name).read_text(encoding="utf-8") for name in files]
+    code = [
+        line
+        for text in texts
+        for line in text.splitlines()
+        if line.strip() and not line.strip().startswith("//")
+    ]
     learned = sum(bool(re.search(r"\.(observe|prefetch_observed)\(", line)) for line in code)
     patterns = sum(bool(re.search(r"(\.|->)prefetch_(?!observed)\w+\(", line)) for line in code)
     updates = sum("update_prefetch(" in line for line in code)

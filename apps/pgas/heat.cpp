@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Heat diffusion in a cube with cold walls (LAPPS, section 6.3 and Listing 4). In each step a cell gets a
-// share of the differences to its six neighbours; two arrays alternate. The initial state is an eigenmode of
-// the discrete problem, a product of sines, so each step scales it by a known factor.
+// Heat diffusion in a cube with cold walls, to convergence (LAPPS, section 6.3 and Listing 4). In each step a
+// cell gets a share of the differences to its six neighbours; two arrays alternate. The steps end when no
+// cell changes by more than a tolerance. The initial state is an eigenmode of the discrete problem, a product
+// of sines, so each step scales it by a known factor.
 
 #include <CLI/CLI.hpp>
 #include <cmath>
 #include <nearfetch/stencil.hpp>
 #include <numbers>
-#include <optional>
 
 #include "pgas/arrays.hpp"
+#include "pgas/padded.hpp"
 #include "pgas/program.hpp"
 #include "pgas/versions.hpp"
 
@@ -19,29 +20,48 @@ using namespace nearfetch;
 namespace {
 
 using Grid = BlockArray<double, 3>;
+using Padded = programs::PaddedBlock<double, 3>;
 
 constexpr double conductivity = 0.1;  // a step is stable below 1/6
 
 struct Options {
     std::int64_t cells = 32;
-    int steps = 5;
+    double tolerance = 1e-5;
+    int steps = 1000;
     programs::Version version;
 
     /// With the walls, which stay cold.
     Box<3> bounds() const { return {{0, 0, 0}, {cells + 2, cells + 2, cells + 2}}; }
     Box<3> inside() const { return {{1, 1, 1}, {cells + 1, cells + 1, cells + 1}}; }
+    /// One half-wave in the first dimension, two in the second, three in the third.
+    double phase(std::size_t d) const {
+        return static_cast<double>(d + 1) * std::numbers::pi / static_cast<double>(cells + 1);
+    }
     double heat(const Index<3>& i, int after_steps) const {
         double value = 1;
         double factor = 1;
         for (std::size_t d = 0; d < 3; ++d) {
-            // One half-wave in the first dimension, two in the second, three in the third.
-            const double phase =
-                static_cast<double>(d + 1) * std::numbers::pi / static_cast<double>(cells + 1);
-            value *= std::sin(phase * static_cast<double>(i[d]));
-            factor -= 2 * conductivity * (1 - std::cos(phase));
+            value *= std::sin(phase(d) * static_cast<double>(i[d]));
+            factor -= 2 * conductivity * (1 - std::cos(phase(d)));
         }
         return value * std::pow(factor, after_steps);
     }
+    /// How much a cell changes most in the last of so many steps.
+    double change(int steps_done) const {
+        Index<3> hottest{};
+        for (std::size_t d = 0; d < 3; ++d)
+            for (std::int64_t i = 1; i <= cells; ++i)
+                if (std::abs(std::sin(phase(d) * static_cast<double>(i))) >
+                    std::abs(std::sin(phase(d) * static_cast<double>(hottest[d]))))
+                    hottest[d] = i;
+        return std::abs(heat(hottest, steps_done) - heat(hottest, steps_done - 1));
+    }
+};
+
+/// How a run ended.
+struct Outcome {
+    int steps = 0;
+    double change = 0;  ///< the largest of any cell in the last step
 };
 
 double stepped(double cell, double below, double above, double before, double behind, double left,
@@ -49,143 +69,142 @@ double stepped(double cell, double below, double above, double before, double be
     return cell + conductivity * (below + above + before + behind + left + right - 6 * cell);
 }
 
-void diffuse(const Grid& from, Grid& to, const Options& options) {
-    for_each_stencil(to, from, options.inside(), 1, [](const Index<3>&, double& heat, const auto& at) {
-        heat = stepped(at(0, 0, 0), at(-1, 0, 0), at(1, 0, 0), at(0, -1, 0), at(0, 1, 0), at(0, 0, -1),
-                       at(0, 0, 1));
+/// \return the largest change of an own cell
+double diffuse(const Grid& from, Grid& to, const Options& options) {
+    double most = 0;
+    for_each_stencil(to, from, options.inside(), 1, [&](const Index<3>&, double& heat, const auto& at) {
+        const double before = at(0, 0, 0);
+        heat =
+            stepped(before, at(-1, 0, 0), at(1, 0, 0), at(0, -1, 0), at(0, 1, 0), at(0, 0, -1), at(0, 0, 1));
+        most = std::max(most, std::abs(heat - before));
     });
+    return most;
 }
 
-/// The remote cells next to own ones, by direction.
-std::array<Box<3>, 6> halo(const Grid& grid) {
-    const Box<3> own = grid.own_box();
-    std::array<Box<3>, 6> faces;
-    for (std::size_t d = 0; d < 3; ++d) {
-        Box<3>& before = faces[2 * d] = own;
+/// With ghosts by hand. \return the largest change of an own cell
+double diffuse_by_hand(const Padded& from, Padded& to, const Options& options) {
+    const auto [plane, row, next] = from.strides();
+    const Box<3> cells = intersection(from.own(), options.inside());
+    double most = 0;
+    for (std::int64_t i = cells.lower[0]; i < cells.upper[0]; ++i)
+        for (std::int64_t j = cells.lower[1]; j < cells.upper[1]; ++j) {
+            const double* cell = from.at({i, j, cells.lower[2]});
+            double* heat = to.at({i, j, cells.lower[2]});
+            for (std::int64_t k = cells.lower[2]; k < cells.upper[2]; ++k, cell += next, ++heat) {
+                *heat =
+                    stepped(*cell, cell[-plane], cell[plane], cell[-row], cell[row], cell[-next], cell[next]);
+                most = std::max(most, std::abs(*heat - *cell));
+            }
+        }
+    return most;
+}
+
+/// Steps until the largest change in all ranks is no larger than the tolerance.
+/// \param step step(number) returns this rank's largest change
+template <class Step>
+Outcome until_convergence(const Options& options, const Step& step) {
+    BlockArray<double, 1> changes({ranks()});
+    Outcome outcome;
+    do {
+        *changes.own({rank()}) = step(outcome.steps++);
+        outcome.change = changes.reduce(0.0, [](double a, double b) { return std::max(a, b); });
+    } while (outcome.change > options.tolerance && outcome.steps < options.steps);
+    return outcome;
+}
+
+/// The remote cells next to own ones.
+programs::LeastTraffic least_traffic(const Layout<3>& layout, const Box<3>& own, int steps) {
+    programs::Needed needed;
+    for (std::size_t d = 0; d < 3 && !own.empty(); ++d) {
+        Box<3> before = own, behind = own;
         before.lower[d] = own.lower[d] - 1;
         before.upper[d] = own.lower[d];
-        Box<3>& behind = faces[2 * d + 1] = own;
         behind.lower[d] = own.upper[d];
         behind.upper[d] = own.upper[d] + 1;
+        for (const Box<3>& face : {before, behind})
+            needed.add<double>(layout, face);
     }
-    for (Box<3>& face : faces)
-        face = own.empty() ? Box<3>() : intersection(face, grid.bounds());
-    return faces;
+    return needed.traffic(steps);
 }
 
-/// Own cells and their halo in one contiguous local array.
-class HandOptimized {
-  public:
-    explicit HandOptimized(const Grid& grid) : own_(grid.own_box()), halo_(halo(grid)), all_(own_) {
-        for (std::size_t d = 0; d < 3; ++d) {
-            --all_.lower[d];
-            ++all_.upper[d];
-        }
-        cells_.resize(static_cast<std::size_t>(all_.size()));
-        std::int64_t most = 0;
-        for (const Box<3>& face : halo_)
-            most = std::max(most, face.size());
-        face_.resize(static_cast<std::size_t>(most));
-    }
+/// Reports what a run computed. \param at at(index) is an own cell of the last step
+template <class At>
+void report(programs::Run& run, const Options& options, const Outcome& outcome, const Layout<3>& layout,
+            const Box<3>& own, const At& at) {
+    double error = std::abs(outcome.change - options.change(outcome.steps));
+    for_each_index(own, [&](const Index<3>& i) {
+        const double expected = options.inside().contains(i) ? options.heat(i, outcome.steps) : 0;
+        error = std::max(error, std::abs(at(i) - expected));
+    });
+    run.result(programs::checksum(own, options.bounds(), at), error < 1e-12);
+    options.version.note(run);
+    run.least(least_traffic(layout, own, outcome.steps));
+    if (rank() != 0) return;
+    run.note("steps", outcome.steps);
+    run.note("change", outcome.change);
+}
 
-    void diffuse(const Grid& from, Grid& to, const Options& options) {
-        copy_in(own_, from.local().data());
-        for (const Box<3>& face : halo_) {
-            if (face.empty()) continue;
-            from.get(face, std::span(face_).first(static_cast<std::size_t>(face.size())));
-            copy_in(face, face_.data());
-        }
-        const std::int64_t row = all_.extent(2);
-        const std::int64_t plane = row * all_.extent(1);
-        const View<double, 3> result = to.local();
-        const Box<3> cells = intersection(own_, options.inside());
-        for (std::int64_t i = cells.lower[0]; i < cells.upper[0]; ++i)
-            for (std::int64_t j = cells.lower[1]; j < cells.upper[1]; ++j) {
-                const double* cell = at({i, j, cells.lower[2]});
-                double* heat = &result(i - own_.lower[0], j - own_.lower[1], cells.lower[2] - own_.lower[2]);
-                for (std::int64_t k = cells.lower[2]; k < cells.upper[2]; ++k, ++cell)
-                    *heat++ =
-                        stepped(*cell, cell[-plane], cell[plane], cell[-row], cell[row], cell[-1], cell[1]);
-            }
-    }
+void run_on_arrays(programs::Run& run, const Options& options) {
+    Grid grids[] = {Grid(options.bounds()), Grid(options.bounds())};
+    grids[0].for_each(options.inside(), [&](const Index<3>& i, double& heat) { heat = options.heat(i, 0); });
 
-  private:
-    double* at(const Index<3>& i) {
-        return cells_.data() +
-               ((i[0] - all_.lower[0]) * all_.extent(1) + i[1] - all_.lower[1]) * all_.extent(2) + i[2] -
-               all_.lower[2];
-    }
-    void copy_in(const Box<3>& box, const double* from) {
-        const std::int64_t width = box.extent(2);
-        for (std::int64_t i = box.lower[0]; i < box.upper[0]; ++i)
-            for (std::int64_t j = box.lower[1]; j < box.upper[1]; ++j, from += width)
-                std::copy_n(from, width, at({i, j, box.lower[2]}));
-    }
-
-    Box<3> own_;
-    std::array<Box<3>, 6> halo_;
-    Box<3> all_;
-    std::vector<double> cells_;
-    std::vector<double> face_;
-};
-
-/// \return the array that the last step wrote
-Grid& iterate(Grid& first, Grid& second, const Options& options, const programs::Run& run) {
-    std::optional<HandOptimized> by_hand;
-    if (options.version.is_by_hand()) by_hand.emplace(first);
-    Grid* from = &first;
-    Grid* to = &second;
-    for (int step = 0; step < options.steps; ++step) {
+    run.begin();
+    const Outcome outcome = until_convergence(options, [&](int step) {
+        Grid& from = grids[step % 2];
         barrier();
         if (options.version.is_prefetched() && step < 2)
-            from->prefetch_stencil(1, false, options.version.prefetch());
+            from.prefetch_stencil(1, false, options.version.prefetch());
         else if (options.version.is_manual())
-            from->update_prefetch();
-        if (by_hand)
-            by_hand->diffuse(*from, *to, options);
-        else
-            diffuse(*from, *to, options);
-        options.version.worked(run, to->own_box().size());
-        std::swap(from, to);
-    }
-    return *from;
+            from.update_prefetch();
+        const double change = diffuse(from, grids[(step + 1) % 2], options);
+        options.version.worked(run, from.own_box().size());
+        return change;
+    });
+    run.end();
+
+    const Grid& last = grids[outcome.steps % 2];
+    report(run, options, outcome, last.layout(), last.own_box(), [&](const Index<3>& i) { return last[i]; });
 }
 
-bool is_right(const Grid& grid, const Options& options) {
-    double error = 0;
-    for_each_index(grid.own_box(), [&](const Index<3>& i) {
-        const double expected = options.inside().contains(i) ? options.heat(i, options.steps) : 0;
-        error = std::max(error, std::abs(grid[i] - expected));
+void run_by_hand(programs::Run& run, const Options& options) {
+    Padded blocks[] = {Padded(options.bounds(), false), Padded(options.bounds(), false)};
+    for_each_index(intersection(blocks[0].own(), options.inside()),
+                   [&](const Index<3>& i) { *blocks[0].at(i) = options.heat(i, 0); });
+
+    run.begin();
+    const Outcome outcome = until_convergence(options, [&](int step) {
+        Padded& from = blocks[step % 2];
+        from.exchange();
+        const double change = diffuse_by_hand(from, blocks[(step + 1) % 2], options);
+        options.version.worked(run, from.own().size());
+        return change;
     });
-    return error < 1e-12;
+    run.end();
+
+    const Padded& last = blocks[outcome.steps % 2];
+    report(run, options, outcome, last.layout(), last.own(), [&](const Index<3>& i) { return *last.at(i); });
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-    programs::Program program("heat", "Lets heat diffuse in a cube.");
+    programs::Program program("heat", "Lets heat diffuse in a cube until nothing changes any more.");
     Options options;
     apps::add_number(program.options(), "--cells", options.cells, 1, std::int64_t{2000},
                      "along each edge of the cube");
-    apps::add_number(program.options(), "--steps", options.steps, 1, 10'000, "of time");
+    program.options()
+        .add_option("--tolerance", options.tolerance, "the largest change of a cell at which the steps end")
+        ->check(apps::number_within(0, 1))
+        ->capture_default_str();
+    apps::add_number(program.options(), "--steps", options.steps, 1, 1'000'000, "of time at most");
     options.version.add_options(program.options());
     const auto segment_bytes = [&] {
-        return 2 * sizeof(double) * static_cast<std::uint64_t>(options.bounds().size()) + 4096;
+        return 2 * sizeof(double) * static_cast<std::uint64_t>(options.bounds().size()) + 65536;
     };
     return program.run(argc, argv, segment_bytes, [&](programs::Run& run) {
-        Grid first(options.bounds());
-        Grid second(options.bounds());
-        first.for_each(options.inside(), [&](const Index<3>& i, double& heat) { heat = options.heat(i, 0); });
-
-        run.begin();
-        const Grid& last = iterate(first, second, options, run);
-        run.end();
-
-        run.result(programs::checksum(last), is_right(last, options));
-        options.version.note(run);
-        programs::Needed needed;
-        for (const Box<3>& face : halo(first))
-            needed.add(first, face);
-        run.least(needed.traffic(options.steps));
+        if (options.version.is_by_hand())
+            run_by_hand(run, options);
+        else
+            run_on_arrays(run, options);
     });
 }

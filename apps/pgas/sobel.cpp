@@ -8,6 +8,7 @@
 #include <nearfetch/stencil.hpp>
 
 #include "pgas/arrays.hpp"
+#include "pgas/padded.hpp"
 #include "pgas/program.hpp"
 #include "pgas/versions.hpp"
 #include "picture/picture.hpp"
@@ -17,6 +18,7 @@ using namespace nearfetch;
 namespace {
 
 using Pixels = BlockArray<std::uint8_t, 2>;
+using Padded = programs::PaddedBlock<std::uint8_t, 2>;
 
 struct Options {
     std::int64_t rows = 600;
@@ -43,49 +45,52 @@ Box<2> inside(const Box<2>& bounds) {
     return {{bounds.lower[0] + 1, bounds.lower[1] + 1}, {bounds.upper[0] - 1, bounds.upper[1] - 1}};
 }
 
-/// Own pixels and their halo.
-Box<2> with_halo(const Pixels& pixels) {
-    Box<2> box = pixels.own_box();
-    if (box.empty()) return {};
-    for (std::size_t d = 0; d < 2; ++d) {
-        --box.lower[d];
-        ++box.upper[d];
-    }
-    return intersection(box, pixels.bounds());
-}
-
 void detect(const Pixels& from, Pixels& to) {
     for_each_stencil(to, from, inside(to.bounds()), 1,
                      [](const Index<2>&, std::uint8_t& pixel, const auto& at) { pixel = edge(at); });
 }
 
-/// With a contiguous local copy of the halo.
-void detect_by_hand(const Pixels& from, Pixels& to) {
-    const Box<2> box = with_halo(from);
-    std::vector<std::uint8_t> copy(static_cast<std::size_t>(box.size()));
-    from.get(box, copy);
-    const View<std::uint8_t, 2> result = to.local();
-    const Box<2> own = to.own_box();
-    const Box<2> pixels = intersection(own, inside(to.bounds()));
-    const std::int64_t width = box.extent(1);
+/// With ghosts by hand. \param to own pixels
+void detect_by_hand(const Padded& from, const View<std::uint8_t, 2>& to) {
+    const Box<2>& own = from.own();
+    const Box<2> pixels = intersection(own, inside(from.layout().bounds()));
+    const std::int64_t width = from.strides()[0];
     for (std::int64_t i = pixels.lower[0]; i < pixels.upper[0]; ++i) {
-        const std::uint8_t* centre =
-            copy.data() + (i - box.lower[0]) * width + pixels.lower[1] - box.lower[1];
-        std::uint8_t* pixel = &result(i - own.lower[0], pixels.lower[1] - own.lower[1]);
+        const std::uint8_t* centre = from.at({i, pixels.lower[1]});
+        std::uint8_t* pixel = &to(i - own.lower[0], pixels.lower[1] - own.lower[1]);
         for (std::int64_t j = pixels.lower[1]; j < pixels.upper[1]; ++j, ++centre)
             *pixel++ =
                 edge([&](std::int64_t rows, std::int64_t columns) { return centre[rows * width + columns]; });
     }
 }
 
-bool is_right(const Pixels& edges, const apps::Picture& picture) {
+/// \param found found(index) is an own pixel of the result
+template <class Found>
+bool is_right(const Box<2>& own, const apps::Picture& picture, const Found& found) {
+    const Box<2> bounds({0, 0}, {picture.rows, picture.columns});
     bool right = true;
-    for_each_index(edges.own_box(), [&](const Index<2>& i) {
+    for_each_index(own, [&](const Index<2>& i) {
         const auto at = [&](int rows, int columns) { return picture(i[0] + rows, i[1] + columns); };
-        const int expected = inside(edges.bounds()).contains(i) ? edge(at) : 0;
-        right = right && edges[i] == expected;
+        const int expected = inside(bounds).contains(i) ? edge(at) : 0;
+        right = right && found(i) == expected;
     });
     return right;
+}
+
+/// Reports what a run computed. \param found found(index) is an own pixel of the result
+template <class Found>
+void report(programs::Run& run, const Options& options, const apps::Picture& picture, const Layout<2>& layout,
+            const Box<2>& own, const Found& found) {
+    run.result(programs::checksum(own, layout.bounds(), found), is_right(own, picture, found));
+    options.version.note(run);
+    Box<2> with_halo = own;
+    for (std::size_t d = 0; d < 2; ++d) {
+        --with_halo.lower[d];
+        ++with_halo.upper[d];
+    }
+    programs::Needed needed;
+    if (!own.empty()) needed.add<std::uint8_t>(layout, with_halo);
+    run.least(needed.traffic());
 }
 
 void write(const Pixels& edges, const std::string& path) {
@@ -93,6 +98,44 @@ void write(const Pixels& edges, const std::string& path) {
     picture.pixels.resize(static_cast<std::size_t>(edges.bounds().size()));
     edges.get(edges.bounds(), picture.pixels);
     apps::write_pgm(picture, path);
+}
+
+void run_on_arrays(programs::Run& run, const Options& options, const apps::Picture& picture) {
+    Pixels pixels({picture.rows, picture.columns});
+    Pixels edges({picture.rows, picture.columns});
+    pixels.for_each([&](const Index<2>& i, std::uint8_t& pixel) { pixel = picture(i[0], i[1]); });
+
+    run.begin();
+    if (options.version.is_prefetched()) pixels.prefetch_stencil(1, true, options.version.prefetch());
+    detect(pixels, edges);
+    options.version.worked(run, edges.own_box().size());
+    run.end();
+
+    report(run, options, picture, edges.layout(), edges.own_box(),
+           [&](const Index<2>& i) { return std::as_const(edges)[i]; });
+    if (rank() == 0 && !options.output.empty()) write(edges, options.output);
+}
+
+void run_by_hand(programs::Run& run, const Options& options, const apps::Picture& picture) {
+    Padded pixels({{0, 0}, {picture.rows, picture.columns}}, true);
+    const Box<2> own = pixels.own();
+    for_each_index(own, [&](const Index<2>& i) { *pixels.at(i) = picture(i[0], i[1]); });
+    std::vector<std::uint8_t> found(static_cast<std::size_t>(own.size()));
+    const View<std::uint8_t, 2> edges(found.data(), own.shape());
+
+    run.begin();
+    pixels.exchange();
+    detect_by_hand(pixels, edges);
+    options.version.worked(run, own.size());
+    run.end();
+
+    report(run, options, picture, pixels.layout(), own,
+           [&](const Index<2>& i) { return edges(i[0] - own.lower[0], i[1] - own.lower[1]); });
+    if (options.output.empty()) return;
+    Pixels all({picture.rows, picture.columns});
+    std::ranges::copy(found, all.local().data());
+    barrier();
+    if (rank() == 0) write(all, options.output);
 }
 
 void add_options(CLI::App& app, Options& options) {
@@ -117,27 +160,12 @@ int main(int argc, char** argv) {
     apps::Picture picture;
     const auto segment_bytes = [&] {
         picture = options.picture();
-        return 2 * picture.pixels.size() + 4096;
+        return 2 * picture.pixels.size() + 65536;
     };
     return program.run(argc, argv, segment_bytes, [&](programs::Run& run) {
-        Pixels pixels({picture.rows, picture.columns});
-        Pixels edges({picture.rows, picture.columns});
-        pixels.for_each([&](const Index<2>& i, std::uint8_t& pixel) { pixel = picture(i[0], i[1]); });
-
-        run.begin();
-        if (options.version.is_prefetched()) pixels.prefetch_stencil(1, true, options.version.prefetch());
         if (options.version.is_by_hand())
-            detect_by_hand(pixels, edges);
+            run_by_hand(run, options, picture);
         else
-            detect(pixels, edges);
-        options.version.worked(run, edges.own_box().size());
-        run.end();
-
-        run.result(programs::checksum(edges), is_right(edges, picture));
-        options.version.note(run);
-        programs::Needed needed;
-        needed.add(pixels, with_halo(pixels));
-        run.least(needed.traffic());
-        if (rank() == 0 && !options.output.empty()) write(edges, options.output);
+            run_on_arrays(run, options, picture);
     });
 }

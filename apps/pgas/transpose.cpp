@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Transpose of the Parallel Research Kernels (Van der Wijngaart and Mattson 2014), as in LAPPS, Listings 1 to
-// 3: repeatedly B += A^T, then each element of A is incremented.
+// 3 and section 6.3: repeatedly B += A^T in square tiles, then each element of A is incremented. The matrices
+// are dealt out by rows, so a rank needs elements of all others.
 
 #include <CLI/CLI.hpp>
 #include <cmath>
@@ -20,6 +21,7 @@ using Matrix = BlockArray<double, 2>;
 
 struct Options {
     std::int64_t order = 200;
+    std::int64_t block = 8;
     int iterations = 5;
     programs::Version version;
 
@@ -36,13 +38,32 @@ Box<2> needed(const Matrix& b) {
     return {{own.lower[1], own.lower[0]}, {own.upper[1], own.upper[0]}};
 }
 
-void add_transpose(Matrix& b, const Matrix& a) {
-    for_each_part(a, needed(b), [&](const Box<2>& part, const auto& element) {
+/// \param part of A
+/// \param element element(i, j) is one of it
+template <class Element>
+void add_tiles(Matrix& b, const Box<2>& part, std::int64_t block, const Element& element) {
+    for (std::int64_t first = part.lower[0]; first < part.upper[0]; first += block) {
+        const std::int64_t end = std::min(first + block, part.upper[0]);
         for (std::int64_t i = part.lower[1]; i < part.upper[1]; ++i) {
-            double* sum = b.own({i, part.lower[0]});
-            for (std::int64_t j = part.lower[0]; j < part.upper[0]; ++j)
+            double* sum = b.own({i, first});
+            for (std::int64_t j = first; j < end; ++j)
                 *sum++ += element(j, i);
         }
+    }
+}
+
+/// Calls visit(columns) for what each row of tiles of B needs of A.
+template <class Visit>
+void for_each_tile_row(const Box<2>& columns, std::int64_t block, const Visit& visit) {
+    for (std::int64_t first = columns.lower[1]; first < columns.upper[1]; first += block)
+        visit(
+            Box<2>({columns.lower[0], first}, {columns.upper[0], std::min(first + block, columns.upper[1])}));
+}
+
+void add_transpose(Matrix& b, const Matrix& a, std::int64_t block) {
+    for_each_tile_row(needed(b), block, [&](const Box<2>& columns) {
+        for_each_part(a, columns,
+                      [&](const Box<2>& part, const auto& element) { add_tiles(b, part, block, element); });
     });
 }
 
@@ -50,19 +71,20 @@ void add_transpose(Matrix& b, const Matrix& a) {
 class HandOptimized {
   public:
     explicit HandOptimized(const Matrix& b)
-        : own_(b.own_box()), needed_(needed(b)), copy_(static_cast<std::size_t>(needed_.size())) {}
+        : needed_(needed(b)), copy_(static_cast<std::size_t>(needed_.size())) {}
 
-    void add_transpose(Matrix& b, const Matrix& a) {
+    void add_transpose(Matrix& b, const Matrix& a, std::int64_t block) {
         a.get(needed_, copy_);
         const double* const copy = copy_.data();
         const std::int64_t width = needed_.extent(1);
-        b.for_each([&](const Index<2>& i, double& element) {
-            element += copy[(i[1] - own_.lower[1]) * width + i[0] - own_.lower[0]];
+        for_each_tile_row(needed_, block, [&](const Box<2>& columns) {
+            add_tiles(b, columns, block, [&](std::int64_t i, std::int64_t j) {
+                return copy[(i - needed_.lower[0]) * width + j - needed_.lower[1]];
+            });
         });
     }
 
   private:
-    Box<2> own_;
     Box<2> needed_;
     std::vector<double> copy_;
 };
@@ -74,9 +96,9 @@ void iterate(Matrix& b, Matrix& a, const Options& options, const programs::Run& 
         barrier();
         if (options.version.is_manual() && n != 0) a.update_prefetch();
         if (by_hand)
-            by_hand->add_transpose(b, a);
+            by_hand->add_transpose(b, a, options.block);
         else
-            add_transpose(b, a);
+            add_transpose(b, a, options.block);
         options.version.worked(run, b.own_box().size());
         barrier();
         a.for_each([](const Index<2>&, double& element) { element += 1; });
@@ -97,15 +119,18 @@ int main(int argc, char** argv) {
     Options options;
     apps::add_number(program.options(), "--order", options.order, 1, std::int64_t{1} << 20,
                      "rows and columns of the matrices");
+    apps::add_number(program.options(), "--block", options.block, 1, std::int64_t{1} << 20,
+                     "rows and columns of a tile");
     apps::add_number(program.options(), "--iterations", options.iterations, 1, 1'000'000,
                      "times that the transpose is added");
     options.version.add_options(program.options());
     const auto segment_bytes = [&] {
-        return 2 * 8 * static_cast<std::uint64_t>(options.order * options.order) + 4096;
+        return 2 * 8 * static_cast<std::uint64_t>(options.order * options.order) + 65536;
     };
     return program.run(argc, argv, segment_bytes, [&](programs::Run& run) {
-        Matrix a({options.order, options.order});
-        Matrix b({options.order, options.order});
+        const Box<2> bounds({0, 0}, {options.order, options.order});
+        Matrix a(bounds, {ranks(), 1});
+        Matrix b(bounds, {ranks(), 1});
         a.for_each([&](const Index<2>& i, double& element) { element = options.a_value(i); });
 
         run.begin();

@@ -5,6 +5,7 @@ ranks, and the cache saves the promised messages."""
 from __future__ import annotations
 
 import json
+import math
 import os
 import subprocess
 from typing import Any, Optional
@@ -23,7 +24,7 @@ SMALL: dict[str, tuple[object, ...]] = {
     "ptrans": ("--rows", 70, "--columns", 45),
     "ssca2": ("--scale", 6, "--sources", 5),
     "transpose": ("--order", 37, "--iterations", 3),
-    "heat": ("--cells", 10, "--steps", 3),
+    "heat": ("--cells", 10, "--tolerance", 0.09),
     "sobel": ("--rows", 20, "--columns", 30),
     "dgemm": ("--order", 24, "--block", 5),
     "sparse": ("--log-size", 4, "--radius", 2, "--iterations", 3),
@@ -255,27 +256,67 @@ def test_versions_on_mpi(name, any_family, checksums):
         assert result["checksum"] == checksums[name]
 
 
-def test_messages_of_transpose():
-    # Rank 0 has its own part of the transpose if the grid is square. Three ranks own 13, 12 and 12 rows.
-    square = versions_of("transpose", "--ranks", 4)
-    assert square["ac"]["prefetch_updates"] == square["mc"]["prefetch_updates"] == 0
-    rows = versions_of("transpose", "--ranks", 3)
-    assert rows["ac"]["prefetch_updates"] == rows["mc"]["prefetch_updates"] == 3 * 2
-    assert rows["mc"]["prefetch_bytes"] == 3 * 2 * 8 * 12 * 13
+@pytest.mark.parametrize("ranks", [3, 4])
+def test_messages_of_transpose(ranks):
+    # 37 rows are dealt out: the first rank has 13 of three, 10 of four.
+    versions = versions_of("transpose", "--ranks", ranks)
+    for version in ("ac", "ac-sd", "mc", "mc-sd"):
+        assert versions[version]["prefetch_updates"] == 3 * (ranks - 1), "from all others, each time"
+    own = {3: 13, 4: 10}[ranks]
+    assert versions["mc"]["prefetch_bytes"] == 3 * 8 * own * (37 - own)
     for version in ("mc", "mc-sd"):
-        assert rows[version]["get_messages"] == 3 * 3 * 2, "with the little that is between two rows"
+        messages = versions[version]["get_messages"]
+        assert messages == 3 * ranks * (ranks - 1), "with the little that is between two rows"
+    uncached = run("transpose", *SMALL["transpose"], *VIRTUAL, "--ranks", ranks, "--no-cache")
+    parts = [len(range(rank, 37, ranks)) for rank in range(ranks)]
+    assert uncached["get_messages"] == 3 * sum(part * (37 - part) for part in parts)
     large = ("--order", 210, *VIRTUAL, "--ranks", 3, "--version")
     for version in ("mc", "mc-sd"):
         assert run("transpose", *large, version)["get_messages"] == 0, "the owners pack, for 70 GETs each"
 
 
+@pytest.mark.parametrize("block", [1, 5, 37, 100])
+@pytest.mark.parametrize("version", ["base", "mc", "hand"])
+def test_tiles_of_transpose(block, version, checksums):
+    words = (*SMALL["transpose"], "--block", block, "--version", version)
+    assert run("transpose", *words, *VIRTUAL, "--ranks", 3)["checksum"] == checksums["transpose"]
+
+
 def test_prefetches_of_heat():
     versions = versions_of("heat", "--ranks", 8)
+    assert {result["steps"] for result in versions.values()} == {3}
     # Rank 0 has three neighbours, with a face of 6 x 6 cells each, in either array.
     face = 6 * 6 * 8
     assert (versions["ac"]["prefetch_updates"], versions["ac"]["prefetch_bytes"]) == (3 * 3, 3 * 3 * face)
     # Each array is fetched before a step that reads it, and only then.
     assert (versions["mc"]["prefetch_updates"], versions["mc"]["prefetch_bytes"]) == (3 * 3, 3 * 3 * face)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_heat_converges(version):
+    def steps(*words: object) -> tuple[int, float]:
+        result = run("heat", "--cells", 10, *words, "--ranks", 4, "--version", version)
+        return result["steps"], result["change"]
+
+    # A step scales all cells by 1 - 0.2 (3 - cos(t) - cos(2 t) - cos(3 t)), t = pi / 11.
+    factor = 1 - 0.2 * sum(1 - math.cos(n * math.pi / 11) for n in (1, 2, 3))
+    _, first = steps("--steps", 1)
+    enough = next(n for n in range(1, 1000) if first * factor ** (n - 1) <= 1e-4)
+    assert steps("--tolerance", 1e-4) == (enough, pytest.approx(first * factor ** (enough - 1)))
+    assert steps("--tolerance", 1e-4, "--steps", 7) == (7, pytest.approx(first * factor**6))
+    assert steps("--tolerance", 0, "--steps", 7)[0] == 7
+    assert steps("--tolerance", 1)[0] == 1
+
+
+def test_halo_by_hand_is_all_that_moves():
+    # Three neighbours each: of 10 x 15 pixels beside, below and across; of 6 x 6 x 6 cells along each edge.
+    sobel = run("sobel", *SMALL["sobel"], *VIRTUAL, "--ranks", 4, "--version", "hand", "--no-cache")
+    assert (sobel["get_messages"], sobel["get_message_bytes"]) == (4 * 3, 4 * (10 + 15 + 1))
+    heat = run("heat", *SMALL["heat"], *VIRTUAL, "--ranks", 8, "--version", "hand", "--no-cache")
+    alone = run("heat", *SMALL["heat"], *VIRTUAL, "--ranks", 8, "--version", "mc-sd")
+    # With what finds the largest change, as in all versions.
+    assert heat["get_messages"] == alone["get_messages"]
+    assert 0 <= heat["get_message_bytes"] - 3 * 8 * 3 * 6 * 6 * 8 < 3 * 8 * 128
 
 
 @pytest.mark.parametrize("version", ["ac", "mc", "mc-sd"])
@@ -342,6 +383,15 @@ def test_sparse_learns_what_it_needs(log_size, ranks):
     # Parts of up to 1 KiB are fetched as a whole; of 16 KiB owners pack what is needed, except in the sample.
     assert packed["get_messages"] == (tried * len(needed) if log_size == 7 else passive["get_messages"])
     assert packed["get_messages"] < base["get_messages"]
+
+
+def test_sparse_has_the_paper_s_rows():
+    # 25 non-zeros in a row; on two ranks, the other one's vector is read from each row once or more.
+    words = ("--log-size", 4, "--iterations", 1, *VIRTUAL, "--no-cache", "--ranks", 2)
+    messages = run("sparse", *words)["get_messages"]
+    assert messages % 2 == 0 and messages <= 25 * 256
+    assert run("sparse", *words, "--radius", 6)["get_messages"] == messages
+    assert run("sparse", *words, "--radius", 5)["get_messages"] < messages
 
 
 def test_sparse_whose_stencil_meets_itself():
@@ -444,6 +494,24 @@ def test_bad_options(words, says):
     done = start("copy", *words)
     assert done.returncode == 2
     assert says in done.stderr and ": " in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "words", "says"),
+    [
+        ("heat", ("--tolerance", -1), "'-1' is not a number from 0 to 1"),
+        ("heat", ("--tolerance", "nan"), "'nan' is not a number from 0 to 1"),
+        ("heat", ("--steps", 0), "--steps"),
+        ("heat", ("--version", "fast"), "--version"),
+        ("transpose", ("--block", 0), "--block"),
+        ("transpose", ("--order", "many"), "--order"),
+        ("sparse", ("--radius", -1), "--radius"),
+    ],
+)
+def test_bad_options_of_lapps_programs(name, words, says):
+    done = start(name, *words)
+    assert done.returncode == 2
+    assert says in done.stderr and words[0] in done.stderr
 
 
 def test_json_file(tmp_path):
