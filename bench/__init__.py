@@ -45,6 +45,11 @@ NAMES = (
     "lapps09_update",
     "lapps10_ratio",
     "lapps11_programs",
+    "lapps11_sobel",
+    "lapps12_heat",
+    "lapps13_dgemm",
+    "lapps14_transpose",
+    "lapps15_sparse",
     "lapps16_footprint",
 )
 """Modules of this package, in the order of docs/results.md: unmodified programs, the range cache, the page

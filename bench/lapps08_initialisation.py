@@ -13,11 +13,11 @@ from typing import Sequence
 
 from bench import pgas
 from bench.harness import Options
-from bench.lapps11_programs import NETWORK
 from bench.pgas import Stage
 from bench.plots import Lines
 from bench.promises import AS_FAST
 from bench.report import Claim, Interval, Report, Row, worst
+from bench.versions import NETWORK
 
 TITLE = "All of a distributed matrix for every rank: the first time (004, Fig. 8)"
 

@@ -13,10 +13,10 @@ from typing import Sequence
 
 from bench import harness, pgas
 from bench.harness import Options
-from bench.lapps11_programs import CACHED, HAND, NETWORK, UNCACHED
 from bench.pgas import Stage
 from bench.plots import Lines
 from bench.report import Claim, Interval, Report, Row, finding, worst
+from bench.versions import CACHED, HAND, NETWORK, UNCACHED
 
 TITLE = "A star-shaped stencil, over the share of remote accesses (004, Fig. 10)"
 

@@ -13,10 +13,10 @@ from typing import NamedTuple, Sequence
 
 from bench import ROOT, pgas
 from bench.harness import Options, alternate
-from bench.lapps11_programs import BY_INDICES, HAND, NETWORK
 from bench.pgas import Stage
 from bench.plots import Bars
 from bench.report import Claim, Interval, Report, Row, worst
+from bench.versions import BY_INDICES, HAND, NETWORK
 
 TITLE = "LAPPS's programs: memory and lines of each version (004, Fig. 16 and section 6.5)"
 

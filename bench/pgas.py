@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 import json
+import os
+from contextlib import nullcontext
 from functools import partial
 from statistics import median
 from typing import Callable, Mapping, NamedTuple, Sequence
 
 from bench import harness
-from bench.harness import BenchError, Options, Place, alternate, execute
+from bench.harness import BenchError, Options, Place, alternate, execute, on_core
 from bench.report import Claim, Finding, Interval, Row, finding
 
 NETWORKS = ("aries", "fdr-ib", "10gbe", "1gbe")
@@ -47,8 +49,8 @@ def stages(options: Options, wall: bool = True, mpi: bool = True) -> list[Stage]
     return chosen
 
 
-def measure(name: str, arguments: Sequence[object], stage: Stage, ranks: int = 2) -> Row:
-    """Runs a program; its report, whose result is right.
+def measure(name: str, arguments: Sequence[object], stage: Stage, ranks: int = 2, pinned: bool = True) -> Row:
+    """Runs a program; its report, whose result is right. In virtual time on one core, if it is to be pinned.
 
     Raises BenchError where it is not.
     """
@@ -59,7 +61,10 @@ def measure(name: str, arguments: Sequence[object], stage: Stage, ranks: int = 2
         words = [str(harness.own_program(name, "programs/inproc")), "--ranks", str(ranks)]
         if stage.time != ALONE.time:
             words += ["--network", stage.network, *(["--virtual"] if stage.time == "virtual" else [])]
-        output = execute([*words, *map(str, arguments)], timeout_s=600)
+        words += map(str, arguments)
+        core = min(os.sched_getaffinity(0))
+        with on_core(core) if pinned and stage.time == "virtual" else nullcontext():
+            output = execute(words, timeout_s=1200)
         lines = [json.loads(line) for line in output.splitlines() if line.startswith("{")]
     if len(lines) != 1 or lines[0]["right"] != 1:
         raise BenchError(f"{name} on {stage} gave no right result (it checks itself): run it by itself")
@@ -86,6 +91,18 @@ def compare(
         side: partial(measure, name, [*arguments, *more], stage, ranks) for side, more in sides.items()
     }
     runs = alternate(calls, 1 if stage.time == "virtual" else samples, options, f"{name} {stage}")
+    return rows_of(name, stage, ranks, runs, base, same)
+
+
+def rows_of(
+    name: str,
+    stage: Stage,
+    ranks: int,
+    runs: Mapping[str, Sequence[Row]],
+    base: str = "uncached",
+    same: str = "checksum",
+) -> list[Row]:
+    """The rows of `compare`, of reports by side."""
     results = {run[same] for side in runs.values() for run in side}
     if len(results) != 1:
         raise BenchError(f"{name} on {stage} gave {len(results)} different results: {sorted(results)}")

@@ -18,7 +18,6 @@ from bench import (
     lapps07_access_cost,
     lapps08_initialisation,
     lapps10_ratio,
-    lapps11_programs,
     lapps16_footprint,
     modes,
     module,
@@ -231,38 +230,6 @@ def test_page_cache_figures(name, tmp_path):
     certain = [claim for claim in report.claims if "virtual" in claim.text and "copy" in claim.text]
     assert all(claim.holds for claim in certain if "times faster" in claim.target)
     assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
-
-
-def test_programs_in_versions(tmp_path):
-    report = measure("lapps11_programs", QUIET, tmp_path / "versions.json", tmp_path)
-    for kernel in lapps11_programs.KERNELS:
-        rows = pgas.find(report.rows, program=kernel.name)
-        assert {row["time"] for row in rows} == {"virtual", "wall", "mpi"}
-        assert {row["side"] for row in rows} == set(kernel.sides())
-        assert report.parameters[f"{kernel.name}_work_ns"] > 0
-        places = {(row["scaling"], row["network"], row["ranks"]) for row in rows}
-        whole = sum(scaling != "long" for scaling, *_ in places)
-        # More ranks than cores are in virtual time alone.
-        assert {row["ranks"] for row in rows if row["time"] != "virtual"} == {2}
-        assert len(rows) == whole * len(kernel.sides()) + 2 * len(kernel.prefetched_sides())
-        assert len(places) - whole == 2
-        claims = [claim for claim in report.claims if claim.text.startswith(kernel.name)]
-        assert len(claims) == len(kernel.faster) + (9 if kernel.by_indices else 3)
-        # The paper's base has the cache on.
-        over_base = [claim for claim in claims if claim.text.endswith(" over base")]
-        assert len(over_base) == len(kernel.faster)
-        sides = {each.what.split(", ")[1].split()[0] for each in report.findings if kernel.name in each.what}
-        assert sides >= {"ac", "ac-sd", "mc", "mc-sd", "hand"}
-        for row in pgas.find(rows, time="virtual", scaling="strong"):
-            prefetches = row["side"] not in ("base, no cache", "base", "hand", "gather")
-            assert (row["counters"]["prefetch_updates"] > 0) == (prefetches and _has_remote(row))
-            assert row["seconds"] > 0 and row["over_hand"] > 0
-    assert (tmp_path / "lapps11_programs.png").read_bytes().startswith(b"\x89PNG")
-
-
-def _has_remote(row: dict) -> bool:
-    # On a square grid a transpose of rank 0's own block is its own.
-    return row["ranks"] > 1 and row["program"] != "transpose"
 
 
 def test_memory_and_lines_of_versions(tmp_path):
