@@ -18,5 +18,5 @@ ITERATIONS = 10
 
 def run(options: Options) -> Report:
     """As lapps08, with owners that change their elements and a barrier between the iterations."""
-    orders = options.choose([64, 256, 1024], [24, 48])
+    orders = options.choose([64, 256, 1024, 2048], [24, 48])
     return lapps08_initialisation.compared(options, options.choose(ITERATIONS, 3), orders, "update")
