@@ -46,7 +46,7 @@ def run(options: Options) -> Report:
     samples = options.samples(SAMPLES)
     report = Report({"samples": samples, "network": NETWORK}, columns=COLUMNS)
     for kernel in KERNELS:
-        each_ns = work_ns(kernel, options)
+        each_ns = work_ns(kernel, options.choose(*kernel.sizes[1::3]))
         report.parameters[f"{kernel.name}_work_ns"] = each_ns
         for ranks in sorted({*counts(options), *options.choose((1, 4, 16), ())}):
             for scaling, size in _scalings(kernel, ranks, options).items():
