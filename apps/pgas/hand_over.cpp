@@ -48,27 +48,26 @@ Rank next() { return (rank() + 1) % ranks(); }
 
 constexpr std::int64_t slots = 2;
 
-/// Even ranks write blocks to slots of their own; the odd rank behind each waits for them and reads them.
+/// Even ranks write blocks to slots of their own. The odd rank behind each waits for them, reads them, and
+/// gives the slots back.
 std::int64_t by_sync(const Options& options, Blocks mine) {
-    const auto cells = allocate<SyncVar<std::int64_t>::Cell>(slots);
-    barrier();
+    using Signal = SyncVar<std::int64_t>;
+    const auto filled = allocate<Signal::Cell>(slots), returned = allocate<Signal::Cell>(slots);
     if (rank() % 2 == 0 && rank() + 1 == ranks()) return 0;
     const Rank writer = rank() - rank() % 2;
     std::int64_t sum = 0;
     for (std::int64_t block = 0; block < options.blocks; ++block) {
         const std::int64_t slot = block % slots;
-        const SyncVar<std::int64_t> is_there(cells.at_rank(writer) + slot);
+        const Signal is_filled(filled.at_rank(writer) + slot), is_returned(returned.at_rank(writer) + slot);
         const Blocks data = mine.at_rank(writer) + slot * options.elements;
         if (rank() == writer) {
-            // The reader empties it when it has read the slot.
-            while (is_there.is_full())
-                yield();
+            if (block >= slots) is_returned.read_fe();
             write(data.local(), options, block);
-            is_there.write_ef(block);
+            is_filled.write_ef(block);
         } else {
-            is_there.read_ff();
+            is_filled.read_fe();
             sum += sum_of(data, 0, options.elements);
-            is_there.read_fe();
+            is_returned.write_ef(block);
         }
     }
     return sum;

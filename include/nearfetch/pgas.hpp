@@ -58,7 +58,7 @@ struct LaunchOptions {
     std::uint64_t jitter_ns = 0;  ///< longest random delay of an operation on a modelled network
     /// in virtual time: cost of a get or put to its thread, without the network; what a message of the cache
     /// costs beside; and a release with nothing to write
-    std::uint64_t access_ns = 10, miss_ns = 200, fence_ns = 20;
+    std::uint64_t access_ns = 10, miss_ns = 180, fence_ns = 50;
 };
 
 namespace detail {

@@ -52,8 +52,8 @@ def launch(
     seed: int = 1,
     jitter_ns: int = 0,
     access_ns: int = 10,
-    miss_ns: int = 200,
-    fence_ns: int = 20,
+    miss_ns: int = 180,
+    fence_ns: int = 50,
     cache: Optional[Mapping[str, Any]] = None,
 ) -> list[Any]:
     """Runs `main(*args)` in every rank; returns the results of the ranks of this process.

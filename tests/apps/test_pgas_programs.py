@@ -191,7 +191,7 @@ def test_hand_over(way, ranks):
         assert cached["checksum"] == uncached["checksum"]
         blocks = 5 * (ranks // 2 if way == "sync" else ranks if ranks > 1 else 0)
         assert uncached["get_messages"] == 72 * blocks
-        assert cached["get_messages"] <= 10 * blocks
+        assert cached["get_messages"] <= 16 * blocks
 
 
 @pytest.mark.parametrize("way", ["sync", "on", "tasks"])
