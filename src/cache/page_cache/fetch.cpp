@@ -202,7 +202,8 @@ void PageCache::trigger(GetRequest& r, Page& page, std::uint64_t offset) noexcep
 // The remaining lines of the page. They are read when a second line of it is read separately.
 LineMask PageCache::rest_of_page(const TaskClock& task, GetRequest& r, const Page& page, LineMask missing,
                                  int& direction) const {
-    if (!config_.read_ahead || !r.reads_ahead || page.valid() == 0 || page.mark != 0 || !fresh(task, page)) return 0;
+    if (!config_.read_ahead || !r.reads_ahead || page.valid() == 0 || page.mark != 0 || !fresh(task, page))
+        return 0;
     direction = first_of(missing) >= page.last_line ? 1 : -1;
     if (direction < 0 && !config_.read_ahead_beyond_paper) return 0;
     LineMask rest =
