@@ -4,6 +4,7 @@
 #include <deque>
 #include <limits>
 #include <nearfetch/detail/cache/slice.hpp>
+#include <type_traits>
 #include <utility>
 
 #include "base/copy.hpp"
@@ -162,7 +163,7 @@ template void Context::move_strided(Rank, std::uint64_t, const detail::Elements&
 template void Context::move_strided(Rank, std::uint64_t, const detail::Elements&, const std::byte*);
 
 template <class Byte>
-Transfer Context::start(Rank rank, std::uint64_t address, Byte* memory, std::size_t bytes) {
+Transfer Context::start(Rank rank, std::uint64_t address, Byte* memory, std::size_t bytes, Source source) {
     check_access(runtime_.job(), name_of(memory), rank, address, bytes);
     if (charged_) charge_access();
     if (bytes == 0 || rank == rank_) {
@@ -173,23 +174,17 @@ Transfer Context::start(Rank rank, std::uint64_t address, Byte* memory, std::siz
         return Transfer(
             std::make_unique<PendingTransfer<DirectEngine::Pending>>(direct_, rank, address, bytes, memory));
     auto request = request_of(*engine_, rank, address, bytes, memory);
+    TaskClock clock = clock_;
+    if constexpr (std::is_same_v<Byte, std::byte>) {
+        request.bypass_pages = source == Source::target;
+        // Makes every page stale.
+        if (source == Source::target) clock = {std::numeric_limits<Stamp>::max()};
+    }
     using Pending = PendingTransfer<PageEngine::Pending<decltype(request)>>;
-    return Transfer(std::make_unique<Pending>(*engine_, clock_, request));
+    return Transfer(std::make_unique<Pending>(*engine_, clock, request));
 }
-template Transfer Context::start(Rank, std::uint64_t, std::byte*, std::size_t);
-template Transfer Context::start(Rank, std::uint64_t, const std::byte*, std::size_t);
-
-Transfer Context::start_fetch(Rank rank, std::uint64_t address, std::byte* to, std::size_t bytes) {
-    if (engine_ == nullptr || !is_remote(rank) || bytes == 0) return start_get(rank, address, to, bytes);
-    check_access(runtime_.job(), "get", rank, address, bytes);
-    if (charged_) charge_access();
-    GetRequest request = engine_->get_request(rank, address, bytes, to);
-    request.bypass_pages = true;
-    // Makes every page stale.
-    constexpr TaskClock end_of_time{std::numeric_limits<Stamp>::max()};
-    return Transfer(
-        std::make_unique<PendingTransfer<PageEngine::Pending<GetRequest>>>(*engine_, end_of_time, request));
-}
+template Transfer Context::start(Rank, std::uint64_t, std::byte*, std::size_t, Source);
+template Transfer Context::start(Rank, std::uint64_t, const std::byte*, std::size_t, Source);
 
 void Context::prefetch(Rank rank, std::uint64_t address, std::size_t bytes) {
     if (!is_remote(rank) || engine_ == nullptr) return;

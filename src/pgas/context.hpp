@@ -74,15 +74,14 @@ class Context {
     /// Gets elements, or puts const ones, as one operation.
     template <class Byte>
     void move_strided(Rank rank, std::uint64_t address, const detail::Elements& elements, Byte* memory);
-    Transfer start_get(Rank rank, std::uint64_t address, std::byte* to, std::size_t bytes) {
-        return start(rank, address, to, bytes);
-    }
-    Transfer start_put(Rank rank, std::uint64_t address, const std::byte* from, std::size_t bytes) {
-        return start(rank, address, from, bytes);
-    }
-    /// Fetches the current bytes to `to`, bypassing the cache (LAPPS, section 5.4). This thread's unreleased
-    /// puts are written back first.
-    Transfer start_fetch(Rank rank, std::uint64_t address, std::byte* to, std::size_t bytes);
+    enum class Source : bool {
+        cache,
+        target  ///< the current bytes, past the cache; this thread's puts of them are written before
+    };
+    /// Starts a get, or a put of const bytes. \param source of a get
+    template <class Byte>
+    Transfer start(Rank rank, std::uint64_t address, Byte* memory, std::size_t bytes,
+                   Source source = Source::cache);
     void prefetch(Rank rank, std::uint64_t address, std::size_t bytes);
 
     /// Adds to 8 bytes without waiting; complete at the next release. Earlier puts of them are written first.
@@ -130,8 +129,6 @@ class Context {
     void charge(std::uint64_t ns);
     void charge_access();
     // Byte is std::byte for a get, const std::byte for a put.
-    template <class Byte>
-    Transfer start(Rank rank, std::uint64_t address, Byte* memory, std::size_t bytes);
     template <class Byte, class Cached>
     void move(Rank rank, std::uint64_t address, Byte* memory, std::size_t bytes, const Cached& cached) {
         if (charged_) [[unlikely]]

@@ -134,7 +134,7 @@ class PageEngine {
     /// again
     int release();
     int release(Rank target, ByteRange range);
-    /// Releases the range, and waits until nothing of it is cached or under way. \return 0, or a status:
+    /// Releases the range, and waits until nothing of it is cached or outstanding. \return 0, or a status:
     /// then its puts are kept
     int invalidate(Rank target, ByteRange range);
     /// The same, but what was put there and not released is lost. \return whether it could be done

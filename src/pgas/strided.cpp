@@ -14,7 +14,7 @@ __extension__ using Wide = __int128;
 constexpr std::size_t pending_most = 64;
 constexpr std::uint64_t row_piece_bytes = 32 * 1024;  ///< of a row that is fetched with its gaps
 
-/// Transfers that are under way. They begin and end in order, at most so many at a time.
+/// Outstanding transfers. They begin and end in order, at most so many at a time.
 template <class Request>
 class Window {
   public:

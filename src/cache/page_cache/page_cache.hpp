@@ -100,7 +100,7 @@ class PageCache {
     /// this after it.
     void acquire(Rank target, ByteRange range) noexcept;
 
-    /// Done when no operation that had begun is under way in the range, and nothing of it is cached: its
+    /// Done when no operation that had begun is outstanding in the range, and nothing of it is cached: its
     /// memory may be freed. \pre its dirty bytes were released, or are discarded
     Step drain(DrainRequest& request);
 
