@@ -193,23 +193,21 @@ NEARFETCH_API nearfetch_status nearfetch_get(nearfetch_cache* cache, const nearf
 NEARFETCH_API nearfetch_status nearfetch_put(nearfetch_cache* cache, const nearfetch_task* task, int32_t rank,
                                              uint64_t address, uint64_t bytes, const void* from);
 
-/** Blocks of equal size at regular distances, as in a part of a matrix. The first dimension varies fastest.
- */
+/** Elements at regular distances, as in a part of a matrix. The first dimension varies fastest. */
 #define NEARFETCH_DIMENSIONS_MAX 8
 typedef struct nearfetch_strides {
-    uint64_t bytes;         /**< of each block; they are contiguous */
-    size_t dimensions;      /**< 0 for a single block */
-    const uint64_t* counts; /**< number of blocks in each dimension */
-    const int64_t*
-        remote; /**< for each dimension: bytes from one block to the next at the rank, also below 0 */
-    const int64_t* local; /**< the same in the task's memory */
+    uint64_t bytes;         /**< of each element, which is contiguous */
+    size_t dimensions;      /**< 0 for a single element */
+    const uint64_t* counts; /**< number of elements in each dimension */
+    const int64_t* remote;  /**< in each: bytes from one element to the next at the rank, also below 0 */
+    const int64_t* local;   /**< the same in the task's memory */
 } nearfetch_strides;
 
-/** As nearfetch_get() and nearfetch_put() of each block, as one operation: the blocks of a get are fetched at
- * the same time, in whole lines, and rows with small gaps in long messages. `address`, `to` and `from` are
- * those of the first block. Blocks of a get may overlap at the rank, those of a put may not. Also
- * NEARFETCH_BAD_ARGUMENT for more than NEARFETCH_DIMENSIONS_MAX dimensions, NEARFETCH_BAD_ADDRESS for blocks
- * below address 0 or above 2^62; then nothing was done. */
+/** As nearfetch_get() and nearfetch_put() of each element, as one operation: the elements of a get are
+ * fetched at the same time, in whole lines, and rows with small gaps in long messages. `address`, `to` and
+ * `from` are those of the first element. Elements of a get may overlap at the rank, those of a put may not.
+ * Also NEARFETCH_BAD_ARGUMENT for more than NEARFETCH_DIMENSIONS_MAX dimensions, NEARFETCH_BAD_ADDRESS for
+ * elements below address 0 or above 2^62; then nothing was done. */
 NEARFETCH_API nearfetch_status nearfetch_get_strided(nearfetch_cache* cache, const nearfetch_task* task,
                                                      int32_t rank, uint64_t address, void* to,
                                                      const nearfetch_strides* strides);
@@ -242,7 +240,7 @@ NEARFETCH_API nearfetch_status nearfetch_release_range(nearfetch_cache* cache, i
                                                        uint64_t bytes);
 
 /** For memory that is freed, unregistered or accessed in other ways, for example by atomics: releases the
- * range, and waits until nothing of it is cached or under way. If it fails the unreleased bytes are kept.
+ * range, and waits until nothing of it is cached or outstanding. If it fails the unreleased bytes are kept.
  *
  * Before memory is unregistered, `readable` says so, then each cache that may have read it invalidates it.
  * Before an access in another way call it, too; after one that writes, or that waits, call
@@ -280,8 +278,8 @@ NEARFETCH_API nearfetch_status nearfetch_wait(nearfetch_request* request);
 /** As nearfetch_get() and nearfetch_put(), but they need not be done before the task's next
  * nearfetch_task_fence(), and are done in any order. Until then the memory is the cache's: `to` is undefined,
  * `from` may not change, and the task may not access the same bytes of the rank in another way, or write them
- * twice. A hit is done at once. Of the others at most `operations` (a setting) are under way in a cache; then
- * a call waits for earlier ones of its task. They return errors of their arguments only, and
+ * twice. A hit is done at once. Of the others at most `operations` (a setting) are outstanding in a cache;
+ * then a call waits for earlier ones of its task. They return errors of their arguments only, and
  * NEARFETCH_NO_MEMORY; then nothing has begun. */
 NEARFETCH_API nearfetch_status nearfetch_get_unordered(nearfetch_cache* cache, nearfetch_task* task,
                                                        int32_t rank, uint64_t address, uint64_t bytes,

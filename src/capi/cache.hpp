@@ -19,7 +19,7 @@ struct nearfetch_cache {
     nearfetch::capi::TableTransport transport;
     nearfetch::PageEngine engine;
     std::uint64_t requests = 0;         ///< not waited for yet
-    std::uint64_t unordered = 0;        ///< gets and puts that are under way
+    std::uint64_t unordered = 0;        ///< gets and puts that are outstanding
     std::uint64_t unordered_tasks = 0;  ///< tasks that have not fenced theirs
 };
 

@@ -53,13 +53,13 @@ PutRequest request_of(const PageEngine& engine, Rank rank, std::uint64_t address
     return engine.put_request(rank, address, bytes, from);
 }
 
-int move_blocks(PageEngine& engine, const TaskClock& task, Rank rank, std::uint64_t address,
-                const StridedBlocks& blocks, std::byte* to) {
-    return get_strided(engine, task, rank, address, blocks, to);
+int move_elements(PageEngine& engine, const TaskClock& task, Rank rank, std::uint64_t address,
+                  const StridedElements& elements, std::byte* to) {
+    return get_strided(engine, task, rank, address, elements, to);
 }
-int move_blocks(PageEngine& engine, const TaskClock& /*task*/, Rank rank, std::uint64_t address,
-                const StridedBlocks& blocks, const std::byte* from) {
-    return put_strided(engine, rank, address, blocks, from);
+int move_elements(PageEngine& engine, const TaskClock& /*task*/, Rank rank, std::uint64_t address,
+                  const StridedElements& elements, const std::byte* from) {
+    return put_strided(engine, rank, address, elements, from);
 }
 
 class DoneTransfer final : public Transfer::State {
@@ -133,11 +133,11 @@ template <class Byte>
 void Context::move_strided(Rank rank, std::uint64_t address, const detail::Elements& elements, Byte* memory) {
     const auto [bytes, count, stride] = elements;
     if (count == 0) return;
-    StridedBlocks blocks{bytes, 1, {{{count, 0, static_cast<std::int64_t>(bytes)}}}};
-    std::int64_t& distance = blocks.of[0].remote_bytes;
+    StridedElements all{bytes, 1, {{{count, 0, static_cast<std::int64_t>(bytes)}}}};
+    std::int64_t& distance = all.of[0].remote_bytes;
     ByteRange whole{address, ~std::uint64_t{0}};
-    if (!__builtin_mul_overflow(blocks.of[0].local_bytes, stride, &distance) && blocks.fits(address))
-        whole = blocks.reach(address);
+    if (!__builtin_mul_overflow(all.of[0].local_bytes, stride, &distance) && all.fits(address))
+        whole = all.reach(address);
     check_access(runtime_.job(), name_of(memory), rank, whole.begin, whole.size());
     if (charged_) charge(runtime_.options().access_ns * count);
     int status = 0;
@@ -145,8 +145,8 @@ void Context::move_strided(Rank rank, std::uint64_t address, const detail::Eleme
         for (std::size_t i = 0; i < count; ++i, address += static_cast<std::uint64_t>(distance))
             copy(local(runtime_.job(), address, bytes), memory + i * bytes, bytes);
     } else if (engine_ != nullptr) {
-        blocks.merge();
-        status = move_blocks(*engine_, clock_, rank, address, blocks, memory);
+        all.merge();
+        status = move_elements(*engine_, clock_, rank, address, all, memory);
     } else {
         std::deque<DirectEngine::Pending> messages;
         for (std::size_t i = 0; i < count; ++i, address += static_cast<std::uint64_t>(distance)) {

@@ -14,7 +14,7 @@ __extension__ using Wide = __int128;
 constexpr std::size_t pending_most = 64;
 constexpr std::uint64_t row_piece_bytes = 32 * 1024;  ///< of a row that is fetched with its gaps
 
-/// Outstanding transfers. They begin and end in order, at most so many at a time.
+/// Transfers that are outstanding. They begin and end in order, at most so many at a time.
 template <class Request>
 class Window {
   public:
@@ -51,17 +51,17 @@ class Window {
     int status_ = 0;
 };
 
-/// The places of a row's first block, one row after the other.
+/// The places of a row's first element, one row after the other.
 class Rows {
   public:
-    explicit Rows(const StridedBlocks& blocks) noexcept : blocks_(blocks) {}
+    explicit Rows(const StridedElements& elements) noexcept : elements_(elements) {}
 
     std::uint64_t remote() const noexcept { return remote_; }  // modulo 2^64, as are the distances
     std::int64_t local() const noexcept { return local_; }
     /// \return whether there is another
     bool next() noexcept {
-        for (std::size_t d = 1; d < blocks_.dimensions; ++d) {
-            const StridedBlocks::Dimension& dimension = blocks_.of[d];
+        for (std::size_t d = 1; d < elements_.dimensions; ++d) {
+            const StridedElements::Dimension& dimension = elements_.of[d];
             remote_ += static_cast<std::uint64_t>(dimension.remote_bytes);
             local_ += dimension.local_bytes;
             if (++index_[d] < dimension.count) return true;
@@ -73,19 +73,19 @@ class Rows {
     }
 
   private:
-    const StridedBlocks& blocks_;
-    std::array<std::uint64_t, StridedBlocks::dimensions_most> index_{};
+    const StridedElements& elements_;
+    std::array<std::uint64_t, StridedElements::dimensions_most> index_{};
     std::uint64_t remote_ = 0;
     std::int64_t local_ = 0;
 };
 
-/// Calls visit(i, remote, local) for each block until it returns false: i counts within its row, `remote` and
-/// `local` are distances from the first block.
+/// Calls visit(i, remote, local) for each element until it returns false: i counts within its row, `remote`
+/// and `local` are distances from the first element.
 template <class Visitor>
-void for_each_block(const StridedBlocks& blocks, Visitor&& visit) {
-    const StridedBlocks::Dimension row =
-        blocks.dimensions == 0 ? StridedBlocks::Dimension{1, 0, 0} : blocks.of[0];
-    Rows rows(blocks);
+void for_each_element(const StridedElements& elements, Visitor&& visit) {
+    const StridedElements::Dimension row =
+        elements.dimensions == 0 ? StridedElements::Dimension{1, 0, 0} : elements.of[0];
+    Rows rows(elements);
     do {
         std::uint64_t remote = rows.remote();
         std::int64_t local = rows.local();
@@ -97,17 +97,18 @@ void for_each_block(const StridedBlocks& blocks, Visitor&& visit) {
     } while (rows.next());
 }
 
-/// Fetches rows with their gaps, ahead of their blocks.
+/// Fetches rows with their gaps, ahead of their elements.
 class RowFetcher {
   public:
-    RowFetcher(PageEngine& engine, const TaskClock& task, Rank target, const StridedBlocks& blocks) noexcept
-        : engine_(engine), task_(task), target_(target), block_bytes_(blocks.block_bytes) {
-        if (blocks.dimensions == 0) return;
+    RowFetcher(PageEngine& engine, const TaskClock& task, Rank target,
+               const StridedElements& elements) noexcept
+        : engine_(engine), task_(task), target_(target), element_bytes_(elements.element_bytes) {
+        if (elements.dimensions == 0) return;
         const std::uint64_t bytes = engine.cache().config().line_bytes;
-        count_ = blocks.of[0].count;
-        stride_ = blocks.of[0].remote_bytes;
+        count_ = elements.of[0].count;
+        stride_ = elements.of[0].remote_bytes;
         const std::uint64_t distance = distance_of(stride_);
-        if (count_ > 1 && distance <= row_piece_bytes / 2 && distance < block_bytes_ + bytes)
+        if (count_ > 1 && distance <= row_piece_bytes / 2 && distance < element_bytes_ + bytes)
             piece_ = row_piece_bytes / std::max<std::uint64_t>(distance, 1);
     }
     bool is_dense() const noexcept { return piece_ != 0; }
@@ -116,7 +117,7 @@ class RowFetcher {
         if (piece_ == 0 || i % piece_ != 0) return;
         const std::uint64_t count = std::min(piece_, count_ - i);
         const std::uint64_t span = (count - 1) * distance_of(stride_);
-        engine_.prefetch(task_, target_, stride_ < 0 ? address - span : address, span + block_bytes_,
+        engine_.prefetch(task_, target_, stride_ < 0 ? address - span : address, span + element_bytes_,
                          PageEngine::Prefetched::for_strided_get);
     }
 
@@ -129,32 +130,32 @@ class RowFetcher {
     PageEngine& engine_;
     const TaskClock& task_;
     Rank target_;
-    std::uint64_t block_bytes_;
+    std::uint64_t element_bytes_;
     std::uint64_t count_ = 1;
     std::int64_t stride_ = 0;
-    std::uint64_t piece_ = 0;  ///< blocks; 0: rows are not fetched with their gaps
+    std::uint64_t piece_ = 0;  ///< elements; 0: rows are not fetched with their gaps
 };
 
 }  // namespace
 
-void StridedBlocks::merge() noexcept {
+void StridedElements::merge() noexcept {
     std::size_t kept = 0;
     for (std::size_t d = 0; d < dimensions; ++d) {
         const Dimension& dimension = of[d];
-        const bool contiguous = Wide{dimension.remote_bytes} == Wide{block_bytes} &&
+        const bool contiguous = Wide{dimension.remote_bytes} == Wide{element_bytes} &&
                                 dimension.local_bytes == dimension.remote_bytes;
         if (dimension.count == 1) continue;
-        if (kept == 0 && contiguous && dimension.count <= (offsets_end - 1) / block_bytes)
-            block_bytes *= dimension.count;
+        if (kept == 0 && contiguous && dimension.count <= (offsets_end - 1) / element_bytes)
+            element_bytes *= dimension.count;
         else
             of[kept++] = dimension;
     }
     dimensions = kept;
 }
 
-std::uint64_t StridedBlocks::total_bytes() const noexcept {
+std::uint64_t StridedElements::total_bytes() const noexcept {
     constexpr std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
-    std::uint64_t total = block_bytes;
+    std::uint64_t total = element_bytes;
     for (std::size_t d = 0; d < dimensions; ++d) {
         if (of[d].count == 0) return 0;
         total = total > most / of[d].count ? most : total * of[d].count;
@@ -162,9 +163,9 @@ std::uint64_t StridedBlocks::total_bytes() const noexcept {
     return total;
 }
 
-bool StridedBlocks::fits(std::uint64_t address) const noexcept {
+bool StridedElements::fits(std::uint64_t address) const noexcept {
     constexpr Wide most = offsets_end;
-    Wide first = address, last = Wide{address} + Wide{block_bytes}, local = 0;
+    Wide first = address, last = Wide{address} + Wide{element_bytes}, local = 0;
     for (std::size_t d = 0; d < dimensions; ++d) {
         if (Wide{of[d].count} > most) return false;
         const Wide steps = Wide{of[d].count} - 1;
@@ -176,8 +177,8 @@ bool StridedBlocks::fits(std::uint64_t address) const noexcept {
     return last <= most;
 }
 
-ByteRange StridedBlocks::reach(std::uint64_t address) const noexcept {
-    std::uint64_t first = address, last = address + block_bytes;
+ByteRange StridedElements::reach(std::uint64_t address) const noexcept {
+    std::uint64_t first = address, last = address + element_bytes;
     for (std::size_t d = 0; d < dimensions; ++d) {
         const std::uint64_t reach = (of[d].count - 1) * static_cast<std::uint64_t>(of[d].remote_bytes);
         (of[d].remote_bytes < 0 ? first : last) += reach;
@@ -186,16 +187,17 @@ ByteRange StridedBlocks::reach(std::uint64_t address) const noexcept {
 }
 
 int get_strided(PageEngine& engine, const TaskClock& task, Rank target, std::uint64_t address,
-                const StridedBlocks& blocks, std::byte* to) {
+                const StridedElements& elements, std::byte* to) {
     const PageCacheConfig& config = engine.cache().config();
     Window<GetRequest> window(engine, task);
-    RowFetcher rows(engine, task, target, blocks);
-    const bool bypasses = !rows.is_dense() && blocks.block_bytes >= config.line_bytes &&
-                          blocks.total_bytes() > config.capacity_bytes / 4;
-    for_each_block(blocks, [&](std::uint64_t i, std::uint64_t remote, std::int64_t local) {
+    RowFetcher rows(engine, task, target, elements);
+    const bool bypasses = !rows.is_dense() && elements.element_bytes >= config.line_bytes &&
+                          elements.total_bytes() > config.capacity_bytes / 4;
+    for_each_element(elements, [&](std::uint64_t i, std::uint64_t remote, std::int64_t local) {
         rows.reach(i, address + remote);
-        if (engine.get_resident(task, target, address + remote, blocks.block_bytes, to + local)) return true;
-        GetRequest request = engine.get_request(target, address + remote, blocks.block_bytes, to + local);
+        if (engine.get_resident(task, target, address + remote, elements.element_bytes, to + local))
+            return true;
+        GetRequest request = engine.get_request(target, address + remote, elements.element_bytes, to + local);
         request.bypass_pages = bypasses;
         request.reads_ahead = false;
         return window.add(request);
@@ -203,12 +205,12 @@ int get_strided(PageEngine& engine, const TaskClock& task, Rank target, std::uin
     return window.finish();
 }
 
-int put_strided(PageEngine& engine, Rank target, std::uint64_t address, const StridedBlocks& blocks,
+int put_strided(PageEngine& engine, Rank target, std::uint64_t address, const StridedElements& elements,
                 const std::byte* from) {
     Window<PutRequest> window(engine, {});
-    for_each_block(blocks, [&](std::uint64_t, std::uint64_t remote, std::int64_t local) {
-        if (engine.put_resident(target, address + remote, blocks.block_bytes, from + local)) return true;
-        return window.add(engine.put_request(target, address + remote, blocks.block_bytes, from + local));
+    for_each_element(elements, [&](std::uint64_t, std::uint64_t remote, std::int64_t local) {
+        if (engine.put_resident(target, address + remote, elements.element_bytes, from + local)) return true;
+        return window.add(engine.put_request(target, address + remote, elements.element_bytes, from + local));
     });
     return window.finish();
 }

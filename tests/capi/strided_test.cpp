@@ -20,7 +20,7 @@ struct Shape {
     nearfetch_strides strides() const {
         return {bytes, counts.size(), counts.data(), remote.data(), local.data()};
     }
-    /// Calls visit(remote, local) with the distances of each block.
+    /// Calls visit(remote, local) with the distances of each element.
     template <class Visitor>
     void for_each(Visitor&& visit) const {
         std::vector<std::uint64_t> index(counts.size());
@@ -98,7 +98,7 @@ TEST_F(CApiStrided, RowsWithSmallGapsAreFetchedInLongMessages) {
     EXPECT_LE(network.gets - before, 2u);
 }
 
-TEST_F(CApiStrided, ContiguousBlocksAreOne) {
+TEST_F(CApiStrided, ContiguousElementsAreOne) {
     make();
     expect_get(1000, {8, {10, 50, 1}, {8, 80, 9}, {8, 80, 77}});
     EXPECT_EQ(network.gets, 1u) << "a get of 4000 bytes";
@@ -138,13 +138,13 @@ TEST_F(CApiStrided, GetsSeeDirtyBytesAndPutsAreWrittenBack) {
     for (std::uint64_t i = 0; i < 30; ++i)
         EXPECT_EQ(there(1, 64 + 512 * i), 0x0909090909090909u);
     expect_get(0, {100, {20}, {512}, {100}});
-    // Large blocks.
+    // Large elements.
     from.assign(60'000, std::byte{4});
     EXPECT_EQ(put_strided(5, {3000, {20}, {4000}, {3000}}, from.data()), NEARFETCH_OK);
     expect_get(0, {7000, {10}, {8000}, {7000}});
 }
 
-TEST_F(CApiStrided, RandomOnesAreAsTheirBlocks) {
+TEST_F(CApiStrided, RandomOnesAreAsTheirElements) {
     std::mt19937_64 random(5);
     const auto below = [&](std::uint64_t bound) { return random() % bound; };
     for (int round = 0; round < 12; ++round) {
@@ -157,7 +157,7 @@ TEST_F(CApiStrided, RandomOnesAreAsTheirBlocks) {
         std::vector<std::byte> model = network.memory(1);
         for (int i = 0; i < 100; ++i) {
             Shape shape{1 + below(below(3) == 0 ? 3000 : 40), {}, {}, {}};
-            // Blocks of a put do not overlap: each dimension steps over what the inner ones cover.
+            // Elements of a put do not overlap: each dimension steps over what the inner ones cover.
             std::int64_t span = static_cast<std::int64_t>(shape.bytes), low = 0, high = span, inner = span;
             for (std::uint64_t d = below(4); d > 0; --d) {
                 const std::uint64_t count = 1 + below(6);
@@ -219,7 +219,7 @@ TEST_F(CApiStrided, ArgumentsThatCannotBe) {
     shape.remote[0] = std::numeric_limits<std::int64_t>::max();
     shape.counts[0] = std::numeric_limits<std::uint64_t>::max();
     EXPECT_EQ(put_strided(0, shape, memory.data()), NEARFETCH_BAD_ADDRESS);
-    // No blocks.
+    // No elements.
     shape.counts[0] = 0;
     EXPECT_EQ(put_strided(~std::uint64_t{0}, shape, nullptr), NEARFETCH_OK);
     EXPECT_EQ(get_strided(7, {0, {3}, {1}, {1}}, nullptr), NEARFETCH_OK);

@@ -129,7 +129,7 @@ struct PrefetchRequest {
     std::uint64_t next_;
 };
 
-/// Waits for what is outstanding of a range, and forgets what is cached of it.
+/// Waits for what is outstanding in a range, and forgets what is cached of it.
 struct DrainRequest {
     DrainRequest(Rank target_rank, ByteRange scope, bool discards_writes) noexcept
         : target(target_rank), range(scope), discards(discards_writes) {}
