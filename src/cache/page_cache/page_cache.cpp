@@ -257,7 +257,8 @@ void PageCache::check_invariants() const {
     const PageCacheCounters all = counters();
     std::uint64_t under_way = 0;
     for (const Operation* op : fetches)
-        under_way += static_cast<unsigned>(std::popcount(op->wanted_ & ~op->delivery_ & ~cut_lines(*op)));
+        if (op->wanted_ != 0)
+            under_way += static_cast<unsigned>(std::popcount(op->wanted_ & ~op->delivery_ & ~cut_lines(*op)));
     ensure(all.prefetch_lines ==
                all.prefetch_used + all.prefetch_unused + occupancy().speculative_lines + under_way,
            "count of lines ahead");
