@@ -12,10 +12,10 @@
 // so the packing leaves it out: about half of the bytes.
 
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <nearfetch/array.hpp>
+#include <string>
 #include <vector>
 
 #ifdef FOLDED_ON_MPI
@@ -157,7 +157,7 @@ int main(int argc, char** argv) {
 #ifdef FOLDED_ON_MPI
         return launch_mpi({}, &argc, &argv, run);
 #else
-        launch({.ranks = argc > 1 ? std::atoi(argv[1]) : 3}, run);
+        launch({.ranks = argc > 1 ? std::stoi(argv[1]) : 3}, run);
         return 0;
 #endif
     } catch (const std::exception& error) {

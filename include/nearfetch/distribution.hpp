@@ -24,6 +24,27 @@
 
 namespace nearfetch {
 
+/// Whether a distribution does what Distribution says, found out by trying all numbers. For tests of one's
+/// own: an array with a wrong one has wrong elements, and nothing notices.
+template <Distribution D>
+bool is_right(const D& distribution, Rank parts) {
+    const std::int64_t size = distribution.size();
+    std::int64_t all = 0;
+    for (Rank part = 0; part < parts; ++part) {
+        std::int64_t before = 0;
+        for (std::int64_t i = 0; i < size; ++i) {
+            if (distribution.below(part, i) != before) return false;
+            if (distribution.part(i) != part) continue;
+            if (distribution.local(i) != before || distribution.global(part, before) != i) return false;
+            if (D::contiguous && distribution.global(part, 0) + before != i) return false;
+            ++before;
+        }
+        if (distribution.below(part, size) != before) return false;
+        all += before;
+    }
+    return all == size;
+}
+
 /// A box of one owner's elements that is packed. Its elements are numbered from 0 in each dimension, in the
 /// order of the owner's local numbers.
 template <std::size_t N, Distribution D>

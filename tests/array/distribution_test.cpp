@@ -139,6 +139,29 @@ void use_an_array(const Box<N>& bounds, const Prefetch& how) {
     barrier();
 }
 
+/// Not in order: the first part has its numbers backwards.
+class Backwards : public Cyclic {
+  public:
+    using Cyclic::Cyclic;
+    std::int64_t local(std::int64_t i) const {
+        return part(i) == 0 ? below(0, size()) - 1 - Cyclic::local(i) : Cyclic::local(i);
+    }
+    friend bool operator==(const Backwards&, const Backwards&) = default;
+};
+
+TEST(OwnDistributions, AreRightOrNot) {
+    for (const std::int64_t size : {0, 1, 2, 7, 40})
+        for (const Rank parts : {1, 2, 3, 8}) {
+            EXPECT_TRUE(is_right(FirstHasTwo(size, parts, 1), parts)) << size << " in " << parts;
+            EXPECT_TRUE(is_right(Dealt(size, parts, 1), parts));
+            EXPECT_TRUE(is_right(Block(size, parts), parts));
+            EXPECT_TRUE(is_right(Cyclic(size, parts), parts));
+            EXPECT_TRUE(is_right(BlockCyclic(size, parts, 3), parts));
+            EXPECT_EQ(is_right(Backwards(size, parts, 1), parts), size <= parts);
+            EXPECT_EQ(is_right(Cyclic(size, parts + 1), parts), size <= parts);
+        }
+}
+
 TEST(OwnDistributions, DoWhatTheBuiltInOnesDo) {
     for (const Prefetch& how : {Prefetch{}, Prefetch{.consistent = false}, Prefetch{.static_domain = true}})
         for (const Rank count : {1, 2, 3, 4})

@@ -26,7 +26,7 @@ void prefetch(Array& a, Way way) {
 /// Each task reads the transposed array while it writes its share of another.
 template <Distribution D>
 bool transposes(Way way, int tasks) {
-    DistributedArray<long, 2, D> a({23, 23}), b({23, 23});
+    DistributedArray<long, 2, D> a({15, 15}), b({15, 15});
     prefetch(a, way);
     bool right = true;
     for (long round = 1; round <= 3; ++round) {
@@ -52,7 +52,7 @@ bool transposes(Way way, int tasks) {
 /// All tasks read all elements.
 template <Distribution D>
 bool reads_everything(Way way, int tasks) {
-    DistributedArray<long, 1, D> a({700});
+    DistributedArray<long, 1, D> a({210});
     prefetch(a, way);
     bool right = true;
     for (long round = 1; round <= 3; ++round) {
@@ -61,8 +61,8 @@ bool reads_everything(Way way, int tasks) {
         if (way == Way::manual) a.update_prefetch();
         std::atomic<int> wrong{0};
         in_tasks(tasks, [&](std::int64_t k) {
-            for (std::int64_t i = 0; i < 700; ++i)
-                if (const Index<1> at{(i + 100 * k) % 700}; a[at] != value_at(at, round)) ++wrong;
+            for (std::int64_t i = 0; i < 210; ++i)
+                if (const Index<1> at{(i + 100 * k) % 210}; a[at] != value_at(at, round)) ++wrong;
         });
         right = right && wrong == 0;
         barrier();
@@ -73,7 +73,7 @@ bool reads_everything(Way way, int tasks) {
 /// Tasks write elements of other ranks, side by side in the same pages, and read what they have written.
 template <Distribution D>
 bool writes_to_others(Way way, int tasks) {
-    DistributedArray<long, 1, D> a({640});
+    DistributedArray<long, 1, D> a({192});
     prefetch(a, way);
     bool right = true;
     for (long round = 1; round <= 3; ++round) {
@@ -81,14 +81,14 @@ bool writes_to_others(Way way, int tasks) {
         in_tasks(tasks, [&](std::int64_t k) {
             // Each element by one task of one rank.
             const std::int64_t step = ranks() * tasks;
-            for (std::int64_t i = rank() * tasks + k; i < 640; i += step) {
+            for (std::int64_t i = rank() * tasks + k; i < 192; i += step) {
                 a.write({i}, value_at(Index<1>{i}, round));
                 if (a.read({i}) != value_at(Index<1>{i}, round)) ++wrong;
             }
         });
         barrier();
         if (way == Way::manual) a.update_prefetch();
-        for (std::int64_t i = 0; i < 640; ++i)
+        for (std::int64_t i = 0; i < 192; ++i)
             if (a.read({i}) != value_at(Index<1>{i}, round)) ++wrong;
         right = right && wrong == 0;
         barrier();
@@ -99,14 +99,14 @@ bool writes_to_others(Way way, int tasks) {
 /// Tasks put and get boxes.
 template <Distribution D>
 bool moves_boxes(Way way, int tasks) {
-    DistributedArray<long, 2, D> a({48, 20});
+    DistributedArray<long, 2, D> a({24, 20});
     prefetch(a, way);
     bool right = true;
     for (long round = 1; round <= 2; ++round) {
         // Rank r and task k put each so many-th row.
         const std::int64_t step = ranks() * tasks;
         const auto rows_of = [&](std::int64_t k, const auto& visit) {
-            for (std::int64_t row = k; row < 48; row += step)
+            for (std::int64_t row = k; row < 24; row += step)
                 visit(Box<2>({row, 0}, {row + 1, 20}));
         };
         std::atomic<int> wrong{0};
