@@ -12,7 +12,6 @@ from bench import harness, lapps11_programs, module, papers, pgas, versions
 from bench.__main__ import measure
 
 QUIET = harness.Options(quick=True, shown=False)
-FULL = harness.Options(shown=False)
 FIGURES = {
     "lapps11_sobel": versions.SOBEL,
     "lapps12_heat": versions.HEAT,
