@@ -80,9 +80,9 @@ class PackedBox {
 ///       runs at the rank that prefetches and writes all elements; `from` is nullptr if bytes() is 0
 /// Both views have the shape of the box. A large box is packed in pieces, which are boxes. The functions may
 /// run in any thread of the process, several at a time. They throw nothing and communicate nothing. `from`
-/// and `to` are not aligned. Elements
-/// that do not form a box, and those that come by GETs (Prefetch{.static_domain}, update_prefetch_async()),
-/// travel as they are. So both ways have to give the same elements.
+/// and `to` are not aligned. Elements that do not form a box, and those that come by GETs
+/// (Prefetch{.static_domain}, update_prefetch_async()), travel as they are. So both ways have to give the
+/// same elements.
 /// \pre D is trivially copyable: the layout travels with the request
 template <class T, std::size_t N, class D>
 struct Packing;
