@@ -25,7 +25,7 @@ NUMBERS = {
     "dirty pages": ("--dirty-pages", (1, 4, 16, 64, 256)),
     "page bytes": ("--page-bytes", (256, 512, 2048, 4096)),
     "line bytes": ("--line-bytes", (16, 32, 128, 256)),
-    "cache bytes": ("--cache-bytes", (32 << 10, 128 << 10, 512 << 10, 4 << 20)),
+    "cache bytes": ("--cache-bytes", (64 << 10, 128 << 10, 512 << 10, 4 << 20)),
     "operations": ("--operations", (2, 8, 32, 256)),
     "new percent of 64 KiB": ("--cache-bytes", SMALL, "--new-percent", (10, 25, 50, 75)),
     "names percent of 64 KiB": ("--cache-bytes", SMALL, "--names-percent", (10, 50, 100, 400)),

@@ -263,17 +263,13 @@ TransferStatistics Context::all_statistics() const {
     return all;
 }
 
-TransferStatistics Context::statistics() const {
-    TransferStatistics fresh = all_statistics();
+TransferStatistics Context::statistics(Counting counting) {
+    const TransferStatistics all = all_statistics();
+    TransferStatistics fresh = all;
     for (const PageCacheCounterInfo& row : page_cache_counter_table)
         fresh.counters.*row.member -= taken_.counters.*row.member;
     fresh.waited_ns -= taken_.waited_ns;
-    return fresh;
-}
-
-TransferStatistics Context::take_statistics() {
-    const TransferStatistics fresh = statistics();
-    taken_ = all_statistics();
+    if (counting == Counting::begins_anew) taken_ = all;
     return fresh;
 }
 

@@ -78,10 +78,13 @@ class Context {
         cache,
         target  ///< the current bytes, past the cache; this thread's puts of them are written before
     };
-    /// Starts a get, or a put of const bytes. \param source of a get
-    template <class Byte>
-    Transfer start(Rank rank, std::uint64_t address, Byte* memory, std::size_t bytes,
-                   Source source = Source::cache);
+    Transfer start_get(Rank rank, std::uint64_t address, std::byte* to, std::size_t bytes,
+                       Source source = Source::cache) {
+        return start(rank, address, to, bytes, source);
+    }
+    Transfer start_put(Rank rank, std::uint64_t address, const std::byte* from, std::size_t bytes) {
+        return start(rank, address, from, bytes, Source::cache);
+    }
     void prefetch(Rank rank, std::uint64_t address, std::size_t bytes);
 
     /// Adds to 8 bytes without waiting; complete at the next release. Earlier puts of them are written first.
@@ -99,10 +102,9 @@ class Context {
     const SyncState& sync() const noexcept { return sync_; }
 
     RemoteCalls& remote_calls() noexcept { return remote_calls_; }
+    enum class Counting : bool { goes_on, begins_anew };
     /// Of the present task or call; of the main thread everything.
-    TransferStatistics statistics() const;
-    /// The same, and begins to count anew.
-    TransferStatistics take_statistics();
+    TransferStatistics statistics(Counting counting = Counting::goes_on);
     /// nullptr without a cache.
     const PageEngine* engine() const noexcept { return engine_.get(); }
     Runtime& runtime() noexcept { return runtime_; }
@@ -129,6 +131,8 @@ class Context {
     void charge(std::uint64_t ns);
     void charge_access();
     // Byte is std::byte for a get, const std::byte for a put.
+    template <class Byte>
+    Transfer start(Rank rank, std::uint64_t address, Byte* memory, std::size_t bytes, Source source);
     template <class Byte, class Cached>
     void move(Rank rank, std::uint64_t address, Byte* memory, std::size_t bytes, const Cached& cached) {
         if (charged_) [[unlikely]]

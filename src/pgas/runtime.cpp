@@ -319,7 +319,7 @@ std::unique_ptr<Context> Runtime::take_context() {
 }
 
 Runtime::Counted::~Counted() {
-    const TransferStatistics fresh = context_.take_statistics();
+    const TransferStatistics fresh = context_.statistics(Context::Counting::begins_anew);
     const std::lock_guard lock(runtime_.mutex_);
     runtime_.ended_.statistics.add(fresh);
 }

@@ -39,7 +39,7 @@ TEST(WindowReplay, CountsWhatAProgramGets) {
     EXPECT_EQ(counters.bytes_requested, 5U * 64 - 56 + 96);
     EXPECT_EQ(counters.flushes, 6U);
     EXPECT_EQ(counters.flushes_elided, 3U);
-    EXPECT_EQ(run.network_ns(), 3 * aries.get_ns(64));
+    EXPECT_EQ(run.network_ns(), 2 * aries.get_ns(64) + aries.get_ns(32));
 }
 
 TEST(WindowReplay, ReadAheadIsPartOfIt) {
