@@ -212,6 +212,35 @@ def test_what_a_window_has_no_use_for():
         harness.execute([str(harness.own_program("replay")), *words])
 
 
+@pytest.mark.skipif(
+    not (harness.BUILD / "programs" / "smpi" / "lcc").exists(), reason="SimGrid is not installed"
+)
+@pytest.mark.parametrize("name", ["paper_ranks", "fig14_barnes_hut_scaling"])
+def test_hundreds_of_ranks(name, tmp_path):
+    report = measure(name, QUIET, tmp_path / f"{name}.json", tmp_path)
+    sides = {row["strategy"] for row in report.rows}
+    assert sides >= {"plain", "native", "adaptive", "adaptive, as-001"}
+    assert all(row["seconds"] > 0 for row in report.rows) and report.claims
+    assert any("as-001's time over ours" in claim.text for claim in report.claims)
+
+
+@pytest.mark.parametrize("name", ["hoisting", "hand_over"])
+def test_page_cache_sections(name, tmp_path):
+    report = measure(name, QUIET, tmp_path / f"{name}.json", tmp_path)
+    assert {row["network"] for row in report.rows} >= {f"{network} virtual" for network in pgas.NETWORKS}
+    assert any(row["time"] == "mpi" for row in report.rows) and report.claims
+    for row in report.rows:
+        assert row["seconds"] > 0 and row["get_messages"] > 0
+
+
+def test_parameters(tmp_path):
+    report = measure("parameters", QUIET, tmp_path / "parameters.json", tmp_path)
+    assert {row["program"] for row in report.rows} == {"copy", "ptrans"}
+    assert all(claim.holds for claim in report.claims) and len(report.claims) == 2
+    (uncombined,) = pgas.find(report.rows, program="copy", side="a message for each page")
+    assert uncombined["speed_up"] < 1
+
+
 @pytest.mark.parametrize("name", ["fig01_synthetic", "fig02_prefetch", "fig03_applications"])
 def test_page_cache_figures(name, tmp_path):
     report = measure(name, QUIET, tmp_path / f"{name}.json", tmp_path)
