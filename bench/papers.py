@@ -314,7 +314,7 @@ PAPERS: Mapping[str, Sequence[Figure]] = {
             "Fig. 15 and 16",
             "the same with 32 ranks, whole programs",
             "5x with the largest; few conflicts",
-            "same graph; 256 vertices of each rank",
+            "same graph; 16 vertices of each rank",
             "paper_ranks",
             ("LCC: ",),
         ),

@@ -100,6 +100,8 @@ class Sum {
 void Run::begin() {
     barrier();
     before_ = rank_statistics();
+    // Nobody's on() runs here before that.
+    barrier();
     begin_ns_ = now_ns();
 }
 
