@@ -25,7 +25,7 @@ LCC = scaling.Scaling(
 
 def run(options: Options) -> Report:
     """One run each."""
-    few = ["--edge-factor", 16, "--max-vertices", options.choose(256, 64)]
+    few = ["--edge-factor", 16, "--max-vertices", options.choose(4, 64)]
     scales = options.choose({16: 19, 32: 20, 64: 21, 128: 22}, {4: 10, 8: 11})
     cases = [scaling.Case("R-MAT", ranks, ["--rmat-scale", scale, *few]) for ranks, scale in scales.items()]
     return LCC.report(cases, 5, options)

@@ -4,8 +4,8 @@
 A cube of 400 cells along each edge, over 1 to 32 ranks. The first 5 steps are compared: to convergence
 there are thousands, each like these. The figures to reach are the paper's, on InfiniBand (`fdr-ib`) and,
 where it has one, on Gemini (`aries`), over base with the page cache on. Without a cache each access is a
-message, so it is compared at a smaller size (`small`). Times are virtual: the network's, 10 ns for each
-get, and the loop's work.
+message, so it is compared at a smaller size (`small`). Times are virtual: the network's, the cache's, and
+the loop's work.
 """
 
 from __future__ import annotations

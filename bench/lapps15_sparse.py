@@ -4,8 +4,7 @@
 A matrix of 2^20 rows with 25 non-zeros each, over 1, 8 and 32 ranks. One product is compared, after one
 that is not measured. The figures to reach are the paper's, on InfiniBand (`fdr-ib`) and, where it has one,
 on Gemini (`aries`), over base with the page cache on. Without a cache each access is a message, so it is
-compared at a smaller size (`small`). Times are virtual: the network's, 10 ns for each get, and the loop's
-work.
+compared at a smaller size (`small`). Times are virtual: the network's, the cache's, and the loop's work.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ def cases(options: Options) -> list[Case]:
         options.choose(apps.Grid(["1MiB", "4MiB"], [1000, 20_000]), apps.Grid(["1MiB"], [1000])),
         ["--cache", "block", "--cache-bytes"],
     )
-    ranks, scale, vertices = options.choose((32, 20, 16), (4, 10, 64))
+    ranks, scale, vertices = options.choose((32, 20, 4), (4, 10, 64))
     words = ["--rmat-scale", scale, "--edge-factor", 16, "--seed", 1, "--max-vertices", vertices]
     lcc = Case(
         "LCC",

@@ -99,16 +99,19 @@ double diffuse_by_hand(const Padded& from, Padded& to, const Options& options) {
     return most;
 }
 
-/// Steps until the largest change in all ranks is no larger than the tolerance.
-/// \param step step(number) returns this rank's largest change
+/// Steps until the largest change in all ranks is no larger than the tolerance. Timed.
+/// \param step step(number) returns the largest change of this rank's cells
 template <class Step>
-Outcome until_convergence(const Options& options, const Step& step) {
+Outcome until_convergence(programs::Run& run, const Options& options, const Box<3>& own, const Step& step) {
     BlockArray<double, 1> changes({ranks()});
     Outcome outcome;
+    run.begin();
     do {
         *changes.own({rank()}) = step(outcome.steps++);
+        options.version.worked(run, own.size());
         outcome.change = changes.reduce(0.0, [](double a, double b) { return std::max(a, b); });
     } while (outcome.change > options.tolerance && outcome.steps < options.steps);
+    run.end();
     return outcome;
 }
 
@@ -148,19 +151,15 @@ void run_on_arrays(programs::Run& run, const Options& options) {
     Grid grids[] = {Grid(options.bounds()), Grid(options.bounds())};
     grids[0].for_each(options.inside(), [&](const Index<3>& i, double& heat) { heat = options.heat(i, 0); });
 
-    run.begin();
-    const Outcome outcome = until_convergence(options, [&](int step) {
+    const Outcome outcome = until_convergence(run, options, grids[0].own_box(), [&](int step) {
         Grid& from = grids[step % 2];
         barrier();
         if (options.version.is_prefetched() && step < 2)
             from.prefetch_stencil(1, false, options.version.prefetch());
         else if (options.version.is_manual())
             from.update_prefetch();
-        const double change = diffuse(from, grids[(step + 1) % 2], options);
-        options.version.worked(run, from.own_box().size());
-        return change;
+        return diffuse(from, grids[(step + 1) % 2], options);
     });
-    run.end();
 
     const Grid& last = grids[outcome.steps % 2];
     report(run, options, outcome, last.layout(), last.own_box(), [&](const Index<3>& i) { return last[i]; });
@@ -171,15 +170,11 @@ void run_by_hand(programs::Run& run, const Options& options) {
     for_each_index(intersection(blocks[0].own(), options.inside()),
                    [&](const Index<3>& i) { *blocks[0].at(i) = options.heat(i, 0); });
 
-    run.begin();
-    const Outcome outcome = until_convergence(options, [&](int step) {
+    const Outcome outcome = until_convergence(run, options, blocks[0].own(), [&](int step) {
         Padded& from = blocks[step % 2];
         from.exchange();
-        const double change = diffuse_by_hand(from, blocks[(step + 1) % 2], options);
-        options.version.worked(run, from.own().size());
-        return change;
+        return diffuse_by_hand(from, blocks[(step + 1) % 2], options);
     });
-    run.end();
 
     const Padded& last = blocks[outcome.steps % 2];
     report(run, options, outcome, last.layout(), last.own(), [&](const Index<3>& i) { return *last.at(i); });

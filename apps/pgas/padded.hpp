@@ -11,6 +11,16 @@
 
 namespace nearfetch::programs {
 
+/// A box and a layer of ghosts around it.
+template <std::size_t N>
+Box<N> with_ghosts(Box<N> box) {
+    for (std::size_t d = 0; d < N; ++d) {
+        --box.lower[d];
+        ++box.upper[d];
+    }
+    return box;
+}
+
 /// This rank's elements, dealt out as a BlockArray's are, and a layer of ghosts.
 template <class T, std::size_t N>
 class PaddedBlock {
@@ -21,11 +31,7 @@ class PaddedBlock {
         if (Box<N>({}, shape).size() != 0) own_.lower = layout_.global(rank(), {});
         for (std::size_t d = 0; d < N; ++d)
             own_.upper[d] = own_.lower[d] + shape[d];
-        all_ = own_;
-        for (std::size_t d = 0; d < N; ++d) {
-            --all_.lower[d];
-            ++all_.upper[d];
-        }
+        all_ = with_ghosts(own_);
         view_ = View<T, N>(nullptr, all_.shape());
         elements_.resize(static_cast<std::size_t>(all_.size()));
         find_faces(corners);

@@ -83,13 +83,8 @@ void report(programs::Run& run, const Options& options, const apps::Picture& pic
             const Box<2>& own, const Found& found) {
     run.result(programs::checksum(own, layout.bounds(), found), is_right(own, picture, found));
     options.version.note(run);
-    Box<2> with_halo = own;
-    for (std::size_t d = 0; d < 2; ++d) {
-        --with_halo.lower[d];
-        ++with_halo.upper[d];
-    }
     programs::Needed needed;
-    if (!own.empty()) needed.add<std::uint8_t>(layout, with_halo);
+    if (!own.empty()) needed.add<std::uint8_t>(layout, programs::with_ghosts(own));
     run.least(needed.traffic());
 }
 

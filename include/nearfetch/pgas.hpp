@@ -56,9 +56,10 @@ struct LaunchOptions {
     bool virtual_time = false;    ///< the modelled network's time is counted, not waited for
     std::uint64_t seed = 1;       ///< of all random choices in virtual time
     std::uint64_t jitter_ns = 0;  ///< longest random delay of an operation on a modelled network
-    /// in virtual time: cost of a get or put to its thread, without the network; what a message of the cache
-    /// costs beside; and a release with nothing to write
-    std::uint64_t access_ns = 10, miss_ns = 180, fence_ns = 50;
+    // Costs to a thread in virtual time, without the network:
+    std::uint64_t access_ns = 10;  ///< of a get or put
+    std::uint64_t miss_ns = 180;   ///< more, for each message of the cache
+    std::uint64_t fence_ns = 50;   ///< of a release with nothing to write
 };
 
 namespace detail {

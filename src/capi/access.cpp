@@ -85,6 +85,16 @@ template <class Move>
     }
 }
 
+/// Acts on a range of bytes, if there are any. \param act returns 0 or the engine's status
+template <class Act>
+nearfetch_status on_range(const Access& access, nearfetch_cache* cache, const Act& act) {
+    return capi::guarded(NEARFETCH_TRANSFER_FAILED, [&] {
+        if (cache == nullptr || access.rank < 0) return capi::refuse(access, cache, &cache, &cache);
+        if (access.bytes == 0) return NEARFETCH_OK;
+        return capi::outcome(*cache, access, act(range_of(access.address, access.bytes)), release_again);
+    });
+}
+
 }  // namespace
 
 extern "C" {
@@ -140,40 +150,33 @@ nearfetch_status nearfetch_fence(nearfetch_cache* cache, nearfetch_task* task) {
 
 nearfetch_status nearfetch_acquire_range(nearfetch_cache* cache, int32_t rank, uint64_t address,
                                          uint64_t bytes) {
-    if (cache == nullptr || rank < 0)
-        return capi::refuse({"acquire", rank, address, bytes}, cache, &cache, &cache);
-    if (bytes == 0) return NEARFETCH_OK;
-    cache->engine.acquire(rank, range_of(address, bytes));
-    return NEARFETCH_OK;
+    return on_range({"acquire", rank, address, bytes}, cache, [&](nearfetch::ByteRange range) {
+        cache->engine.acquire(rank, range);
+        return 0;
+    });
 }
 
 nearfetch_status nearfetch_release_range(nearfetch_cache* cache, int32_t rank, uint64_t address,
                                          uint64_t bytes) {
-    return capi::guarded(NEARFETCH_TRANSFER_FAILED, [&] {
-        const Access access{"release", rank, address, bytes};
-        if (cache == nullptr || rank < 0) return capi::refuse(access, cache, &cache, &cache);
-        if (bytes == 0) return NEARFETCH_OK;
-        return capi::outcome(*cache, access, cache->engine.release(rank, range_of(address, bytes)),
-                             release_again);
-    });
+    return on_range({"release", rank, address, bytes}, cache,
+                    [&](nearfetch::ByteRange range) { return cache->engine.release(rank, range); });
 }
 
 nearfetch_status nearfetch_invalidate(nearfetch_cache* cache, int32_t rank, uint64_t address,
                                       uint64_t bytes) {
-    return capi::guarded(NEARFETCH_TRANSFER_FAILED, [&] {
-        const Access access{"invalidation", rank, address, bytes};
-        if (cache == nullptr || rank < 0) return capi::refuse(access, cache, &cache, &cache);
-        if (bytes == 0) return NEARFETCH_OK;
-        return capi::outcome(*cache, access, cache->engine.invalidate(rank, range_of(address, bytes)),
-                             release_again);
-    });
+    return on_range({"invalidation", rank, address, bytes}, cache,
+                    [&](nearfetch::ByteRange range) { return cache->engine.invalidate(rank, range); });
 }
 
 nearfetch_status nearfetch_discard(nearfetch_cache* cache, int32_t rank, uint64_t address, uint64_t bytes) {
-    return capi::guarded(NEARFETCH_TRANSFER_FAILED, [&] {
-        const Access access{"discard", rank, address, bytes};
-        if (cache == nullptr || rank < 0) return capi::refuse(access, cache, &cache, &cache);
-        if (bytes == 0 || cache->engine.discard(rank, range_of(address, bytes))) return NEARFETCH_OK;
+    bool discarded = true;
+    const nearfetch_status status =
+        on_range({"discard", rank, address, bytes}, cache, [&](nearfetch::ByteRange range) {
+            discarded = cache->engine.discard(rank, range);
+            return 0;
+        });
+    if (discarded) return status;
+    return capi::guarded(NEARFETCH_BUSY, [] {
         return capi::fail(NEARFETCH_BUSY, "not all of the range was discarded",
                           "bytes around it wait for PUTs that failed, and no operation is free to part them",
                           "discard a range that includes them, or release them first");

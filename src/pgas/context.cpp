@@ -194,14 +194,12 @@ void Context::prefetch(Rank rank, std::uint64_t address, std::size_t bytes) {
 
 void Context::start_addition(Rank rank, std::uint64_t address, AtomicOp op, std::uint64_t amount) {
     if (charged_) charge_access();
-    const bool cached = engine_ != nullptr && is_remote(rank);
     direct_.finish();
-    if (cached) {
+    if (engine_ != nullptr && is_remote(rank)) {
         const int status = engine_->release(rank, {address, address + 8});
         if (status != 0) fail_release(status);
     }
     runtime_.job().start_addition(rank, address, op, amount);
-    if (cached) forget(rank, {address, address + 8});
     additions_.push_back({rank, address});
     if (additions_.size() == additions_most) finish_additions();
 }
@@ -209,7 +207,7 @@ void Context::start_addition(Rank rank, std::uint64_t address, AtomicOp op, std:
 void Context::finish_additions() {
     if (additions_.empty()) return;
     runtime_.job().finish_additions();
-    // They may have been read again in the meantime.
+    // What was cached before, or read again in the meantime.
     for (const Addition& each : additions_)
         if (is_remote(each.rank)) forget(each.rank, {each.address, each.address + 8});
     additions_.clear();

@@ -202,3 +202,11 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("family", [name for name in FAMILIES if name != "mpiabi"])
     if "any_family" in metafunc.fixturenames:
         metafunc.parametrize("any_family", FAMILIES)
+
+
+@pytest.fixture(scope="session")
+def checksums() -> dict[str, str]:
+    """The expected result of each SPMD program: its own on one rank, where nothing is remote."""
+    from pgas_programs import SMALL, run
+
+    return {name: run(name, *arguments, "--ranks", 1)["checksum"] for name, arguments in SMALL.items()}

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_pgas_programs import VIRTUAL, run, start
+from pgas_programs import VIRTUAL, run, start
 
 PUBLISHED = {5: (72, "7.853665e+03"), 10: (231, "2.720531e+04")}
 """Cycles and final energy of the origin, by the size of the cube."""

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from conftest import PROGRAMS, environment
-from test_pgas_programs import finish, report, run, start
+from pgas_programs import finish, report, run, start
 
 from nearfetch.mpiexec import mpiexec
 

@@ -23,16 +23,35 @@ void prefetch(Array& a, Way way) {
     if (way != Way::remote) a.prefetch_all_to_all({.consistent = way == Way::automatic});
 }
 
+/// Writes, and reads in another way, three times. \param write write(round)
+/// \param is_right is_right(round): whether all that was read is what was written
+template <class Array, class Write, class IsRight>
+bool in_rounds(Array& a, Way way, const Write& write, const IsRight& is_right) {
+    prefetch(a, way);
+    bool right = true;
+    for (long round = 1; round <= 3; ++round) {
+        write(round);
+        barrier();
+        if (way == Way::manual) a.update_prefetch();
+        right = is_right(round) && right;
+        barrier();
+    }
+    return right;
+}
+
+/// Tasks write all elements.
+template <class Array>
+auto written_by(Array& a, int tasks) {
+    return [&a, tasks](long round) {
+        a.for_each([&](const auto& i, long& x) { x = value_at(i, round); }, tasks);
+    };
+}
+
 /// Each task reads the transposed array while it writes its share of another.
 template <Distribution D>
 bool transposes(Way way, int tasks) {
     DistributedArray<long, 2, D> a({15, 15}), b({15, 15});
-    prefetch(a, way);
-    bool right = true;
-    for (long round = 1; round <= 3; ++round) {
-        a.for_each([&](const Index<2>& i, long& x) { x = value_at(i, round); }, tasks);
-        barrier();
-        if (way == Way::manual) a.update_prefetch();
+    return in_rounds(a, way, written_by(a, tasks), [&](long round) {
         std::atomic<std::int64_t> visits{0};
         b.for_each(
             [&](const Index<2>& i, long& x) {
@@ -40,76 +59,64 @@ bool transposes(Way way, int tasks) {
                 ++visits;
             },
             tasks);
-        right = right && visits == b.local().size();
+        bool right = visits == b.local().size();
         b.for_each([&](const Index<2>& i, const long& x) {
             right = right && x == value_at(Index<2>{i[1], i[0]}, round);
         });
-        barrier();
-    }
-    return right;
+        return right;
+    });
 }
 
 /// All tasks read all elements.
 template <Distribution D>
 bool reads_everything(Way way, int tasks) {
     DistributedArray<long, 1, D> a({210});
-    prefetch(a, way);
-    bool right = true;
-    for (long round = 1; round <= 3; ++round) {
-        a.for_each([&](const Index<1>& i, long& x) { x = value_at(i, round); }, tasks);
-        barrier();
-        if (way == Way::manual) a.update_prefetch();
+    return in_rounds(a, way, written_by(a, tasks), [&](long round) {
         std::atomic<int> wrong{0};
         in_tasks(tasks, [&](std::int64_t k) {
             for (std::int64_t i = 0; i < 210; ++i)
                 if (const Index<1> at{(i + 100 * k) % 210}; a[at] != value_at(at, round)) ++wrong;
         });
-        right = right && wrong == 0;
-        barrier();
-    }
-    return right;
+        return wrong == 0;
+    });
 }
 
 /// Tasks write elements of other ranks, side by side in the same pages, and read what they have written.
 template <Distribution D>
 bool writes_to_others(Way way, int tasks) {
     DistributedArray<long, 1, D> a({192});
-    prefetch(a, way);
-    bool right = true;
-    for (long round = 1; round <= 3; ++round) {
-        std::atomic<int> wrong{0};
+    std::atomic<int> wrong{0};
+    const auto look_at = [&](std::int64_t i, long round) {
+        if (a.read({i}) != value_at(Index<1>{i}, round)) ++wrong;
+    };
+    const auto write = [&](long round) {
         in_tasks(tasks, [&](std::int64_t k) {
             // Each element by one task of one rank.
             const std::int64_t step = ranks() * tasks;
             for (std::int64_t i = rank() * tasks + k; i < 192; i += step) {
                 a.write({i}, value_at(Index<1>{i}, round));
-                if (a.read({i}) != value_at(Index<1>{i}, round)) ++wrong;
+                look_at(i, round);
             }
         });
-        barrier();
-        if (way == Way::manual) a.update_prefetch();
+    };
+    return in_rounds(a, way, write, [&](long round) {
         for (std::int64_t i = 0; i < 192; ++i)
-            if (a.read({i}) != value_at(Index<1>{i}, round)) ++wrong;
-        right = right && wrong == 0;
-        barrier();
-    }
-    return right;
+            look_at(i, round);
+        return wrong == 0;
+    });
 }
 
 /// Tasks put and get boxes.
 template <Distribution D>
 bool moves_boxes(Way way, int tasks) {
     DistributedArray<long, 2, D> a({24, 20});
-    prefetch(a, way);
-    bool right = true;
-    for (long round = 1; round <= 2; ++round) {
-        // Rank r and task k put each so many-th row.
-        const std::int64_t step = ranks() * tasks;
-        const auto rows_of = [&](std::int64_t k, const auto& visit) {
-            for (std::int64_t row = k; row < 24; row += step)
-                visit(Box<2>({row, 0}, {row + 1, 20}));
-        };
-        std::atomic<int> wrong{0};
+    // Rank r and task k put each so many-th row.
+    const std::int64_t step = ranks() * tasks;
+    const auto rows_of = [&](std::int64_t k, const auto& visit) {
+        for (std::int64_t row = k; row < 24; row += step)
+            visit(Box<2>({row, 0}, {row + 1, 20}));
+    };
+    const auto write = [&](long round) {
         in_tasks(tasks, [&](std::int64_t k) {
             rows_of(rank() * tasks + k, [&](const Box<2>& row) {
                 std::vector<long> elements;
@@ -117,8 +124,9 @@ bool moves_boxes(Way way, int tasks) {
                 a.put(row, elements);
             });
         });
-        barrier();
-        if (way == Way::manual) a.update_prefetch();
+    };
+    return in_rounds(a, way, write, [&](long round) {
+        std::atomic<int> wrong{0};
         in_tasks(tasks, [&](std::int64_t k) {
             rows_of((rank() + 1) % ranks() * tasks + k, [&](const Box<2>& row) {
                 std::vector<long> elements(20);
@@ -129,10 +137,8 @@ bool moves_boxes(Way way, int tasks) {
                 });
             });
         });
-        right = right && wrong == 0;
-        barrier();
-    }
-    return right;
+        return wrong == 0;
+    });
 }
 
 /// \param failed called with the name of a case that has read a wrong value

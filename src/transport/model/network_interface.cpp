@@ -8,15 +8,6 @@
 
 namespace nearfetch {
 
-namespace {
-
-/// When the target answers: half of the shortest round trip before the end.
-std::uint64_t half_way(std::uint64_t done_ns, double round_trip_ns) {
-    return done_ns - std::min(done_ns, static_cast<std::uint64_t>(round_trip_ns / 2));
-}
-
-}  // namespace
-
 std::uint64_t BusyTimes::wait_ns(std::uint64_t now_ns, std::uint64_t begin_ns, std::uint64_t duration_ns) {
     while (!ends_.empty() && ends_.begin()->second <= now_ns)
         ends_.erase(ends_.begin());
@@ -40,63 +31,72 @@ std::uint64_t BusyTimes::wait_ns(std::uint64_t now_ns, std::uint64_t begin_ns, s
 
 std::uint64_t NetworkInterface::get_done_ns(NetworkInterface& target, std::uint64_t now_ns,
                                             std::uint64_t size_bytes) {
-    std::uint64_t done_ns = 0;
-    {
-        const std::lock_guard lock(mutex_);
-        ++traffic_.get_messages;
-        traffic_.get_bytes += size_bytes;
-        done_ns = start(now_ns, model_.get.gap_ns) + model_.get_ns(size_bytes);
-    }
-    done_ns += target.queued_ns(target.answering_, now_ns, half_way(done_ns, model_.get.latency_ns),
-                                model_.get.gap_ns, size_bytes);
+    const std::uint64_t there_ns = done_ns(target, now_ns,
+                                           {.size_bytes = size_bytes,
+                                            .duration_ns = model_.get_ns(size_bytes),
+                                            .gap_ns = model_.get.gap_ns,
+                                            .answer_ns = model_.get.latency_ns / 2,
+                                            .sends_bytes = false,
+                                            .target_is_busy = target.answering_,
+                                            .messages = &Traffic::get_messages,
+                                            .bytes = &Traffic::get_bytes});
     const std::lock_guard lock(mutex_);
-    inwards_free_ns_ = std::max(done_ns, inwards_free_ns_ + model_.wire_ns(size_bytes));
+    inwards_free_ns_ = std::max(there_ns, inwards_free_ns_ + model_.wire_ns(size_bytes));
     return inwards_free_ns_;
 }
 
 std::uint64_t NetworkInterface::put_done_ns(NetworkInterface& target, std::uint64_t now_ns,
                                             std::uint64_t size_bytes) {
-    std::uint64_t done_ns = 0;
-    {
-        const std::lock_guard lock(mutex_);
-        ++traffic_.put_messages;
-        traffic_.put_bytes += size_bytes;
-        done_ns = outwards(start(now_ns, model_.put.gap_ns), size_bytes) + model_.put_ns(size_bytes);
-    }
-    return done_ns + target.queued_ns(target.receiving_, now_ns, half_way(done_ns, model_.put.latency_ns),
-                                      model_.put.gap_ns, size_bytes);
+    return done_ns(target, now_ns,
+                   {.size_bytes = size_bytes,
+                    .duration_ns = model_.put_ns(size_bytes),
+                    .gap_ns = model_.put.gap_ns,
+                    .answer_ns = model_.put.latency_ns / 2,
+                    .sends_bytes = true,
+                    .target_is_busy = target.receiving_,
+                    .messages = &Traffic::put_messages,
+                    .bytes = &Traffic::put_bytes});
 }
 
 std::uint64_t NetworkInterface::atomic_done_ns(NetworkInterface& target, std::uint64_t now_ns) {
-    std::uint64_t done_ns = 0;
-    {
-        const std::lock_guard lock(mutex_);
-        ++traffic_.atomics;
-        done_ns =
-            start(now_ns, model_.get.gap_ns) + static_cast<std::uint64_t>(std::llround(model_.atomic_ns));
-    }
-    return done_ns + target.queued_ns(target.receiving_, now_ns, half_way(done_ns, model_.atomic_ns),
-                                      model_.get.gap_ns, 8);
+    return done_ns(target, now_ns,
+                   {.size_bytes = 8,
+                    .duration_ns = static_cast<std::uint64_t>(std::llround(model_.atomic_ns)),
+                    .gap_ns = model_.get.gap_ns,
+                    .answer_ns = model_.atomic_ns / 2,
+                    .sends_bytes = false,
+                    .target_is_busy = target.receiving_,
+                    .messages = &Traffic::atomics,
+                    .bytes = nullptr});
 }
 
 std::uint64_t NetworkInterface::message_done_ns(NetworkInterface& target, std::uint64_t now_ns,
                                                 std::uint64_t size_bytes) {
-    std::uint64_t done_ns = 0;
-    {
-        const std::lock_guard lock(mutex_);
-        ++traffic_.messages;
-        traffic_.message_bytes += size_bytes;
-        done_ns =
-            outwards(start(now_ns, model_.put.gap_ns), size_bytes) + model_.message_delay_ns(size_bytes);
-    }
-    return done_ns + target.queued_ns(target.receiving_, now_ns, done_ns, model_.put.gap_ns, size_bytes);
+    return done_ns(target, now_ns,
+                   {.size_bytes = size_bytes,
+                    .duration_ns = model_.message_delay_ns(size_bytes),
+                    .gap_ns = model_.put.gap_ns,
+                    .answer_ns = 0,
+                    .sends_bytes = true,
+                    .target_is_busy = target.receiving_,
+                    .messages = &Traffic::messages,
+                    .bytes = &Traffic::message_bytes});
 }
 
-std::uint64_t NetworkInterface::queued_ns(BusyTimes& serving, std::uint64_t now_ns, std::uint64_t arrival_ns,
-                                          double gap_ns, std::uint64_t size_bytes) {
-    const std::lock_guard lock(mutex_);
-    const auto gap = static_cast<std::uint64_t>(gap_ns);
-    return serving.wait_ns(now_ns, arrival_ns, std::max(gap, model_.wire_ns(size_bytes)));
+std::uint64_t NetworkInterface::done_ns(NetworkInterface& target, std::uint64_t now_ns, const Trip& trip) {
+    std::uint64_t end_ns = 0;
+    {
+        const std::lock_guard lock(mutex_);
+        ++(traffic_.*trip.messages);
+        if (trip.bytes != nullptr) traffic_.*trip.bytes += trip.size_bytes;
+        const std::uint64_t begin_ns = start(now_ns, trip.gap_ns);
+        end_ns = (trip.sends_bytes ? outwards(begin_ns, trip.size_bytes) : begin_ns) + trip.duration_ns;
+    }
+    const std::uint64_t arrival_ns = end_ns - std::min(end_ns, static_cast<std::uint64_t>(trip.answer_ns));
+    const std::lock_guard lock(target.mutex_);
+    const std::uint64_t served_ns =
+        std::max(static_cast<std::uint64_t>(trip.gap_ns), model_.wire_ns(trip.size_bytes));
+    return end_ns + trip.target_is_busy.wait_ns(now_ns, arrival_ns, served_ns);
 }
 
 void NetworkInterface::count_wait(std::uint64_t ns) {

@@ -42,9 +42,19 @@ class NetworkInterface {
     Traffic traffic() const;
 
   private:
-    /// How long a message waits that arrives at `arrival_ns`, behind those of the same direction.
-    std::uint64_t queued_ns(BusyTimes& serving, std::uint64_t now_ns, std::uint64_t arrival_ns, double gap_ns,
-                            std::uint64_t size_bytes);
+    /// A message's way: from this card over the link, past the target's queue, and back if it is answered.
+    struct Trip {
+        std::uint64_t size_bytes;
+        std::uint64_t duration_ns;  ///< where nothing else is on the way
+        double gap_ns;
+        double answer_ns;           ///< of the duration, after the target has served it
+        bool sends_bytes;           ///< over this link; else it brings them, or has none
+        BusyTimes& target_is_busy;  ///< with messages in the same direction
+        std::uint64_t Traffic::* messages;
+        std::uint64_t Traffic::* bytes;  ///< nullptr: not counted
+    };
+
+    std::uint64_t done_ns(NetworkInterface& target, std::uint64_t now_ns, const Trip& trip);
     std::uint64_t start(std::uint64_t now_ns, double gap_ns);
     std::uint64_t outwards(std::uint64_t start_ns, std::uint64_t size_bytes);
 
