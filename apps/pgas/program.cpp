@@ -67,6 +67,7 @@ void add_launch_options(CLI::App& app, LaunchOptions& launch) {
     };
     add_cost("--access-ns", launch.access_ns, "of each get or put, in virtual time");
     add_cost("--miss-ns", launch.miss_ns, "of each message of the cache, in virtual time");
+    add_cost("--overlapped-ns", launch.overlapped_ns, "of each of these while it travels, in virtual time");
     add_cost("--fence-ns", launch.fence_ns, "of each release, in virtual time");
 }
 

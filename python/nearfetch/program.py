@@ -52,7 +52,8 @@ def launch(
     seed: int = 1,
     jitter_ns: int = 0,
     access_ns: int = 10,
-    miss_ns: int = 180,
+    miss_ns: int = 105,
+    overlapped_ns: int = 75,
     fence_ns: int = 50,
     cache: Optional[Mapping[str, Any]] = None,
 ) -> list[Any]:
@@ -69,7 +70,8 @@ def launch(
 
     Threads only: `network` models one ("aries", "fdr-ib", "10gbe", "1gbe"), with random delays of up to
     `jitter_ns`. In `virtual_time` its time is counted, not waited for. An access takes `access_ns`, a
-    message of the cache `miss_ns` more, and a release `fence_ns`. `seed` determines all random choices.
+    message of the cache `miss_ns` more and `overlapped_ns` while it travels, and a release `fence_ns`.
+    `seed` determines all random choices.
 
     Raises Error for invalid options, and if MPI is asked for and missing.
 
@@ -90,6 +92,7 @@ def launch(
         "jitter_ns": jitter_ns,
         "access_ns": access_ns,
         "miss_ns": miss_ns,
+        "overlapped_ns": overlapped_ns,
         "fence_ns": fence_ns,
         "cache": _checked_cache(cache or {}),
     }

@@ -68,6 +68,12 @@ class DoneTransfer final : public Transfer::State {
     int wait() override { return 0; }
 };
 
+std::unique_ptr<PageEngine> make_engine(const LaunchOptions& options, Transport& endpoint) {
+    if (!options.cached) return nullptr;
+    return std::make_unique<PageEngine>(options.cache, endpoint, PageEngine::Unreadable::refused,
+                                        MessageCost{options.miss_ns, options.overlapped_ns});
+}
+
 }  // namespace
 
 Context::Context(Runtime& runtime)
@@ -75,8 +81,7 @@ Context::Context(Runtime& runtime)
       ranks_(runtime.job().ranks()),
       charged_(runtime.job().virtual_time()),
       endpoint_(runtime.job().endpoint()),
-      engine_(runtime.options().cached ? std::make_unique<PageEngine>(runtime.options().cache, *endpoint_)
-                                       : nullptr),
+      engine_(make_engine(runtime.options(), *endpoint_)),
       runtime_(runtime),
       rank_clock_(runtime.clock()),
       sync_{0, engine_ != nullptr ? std::make_shared<std::atomic<std::uint64_t>>(0) : nullptr},
@@ -105,16 +110,9 @@ void Context::fail_release(int status) const {
                 "it is kept: call release() again when the transport works");
 }
 
-void Context::charge(std::uint64_t ns) {
-    if (engine_ != nullptr) {
-        const PageCacheCounters& counters = engine_->cache().counters();
-        const std::uint64_t messages = counters.get_messages + counters.put_messages;
-        ns += runtime_.options().miss_ns * (messages - std::exchange(charged_messages_, messages));
-    }
-    runtime_.job().compute(ns);
+void Context::charge_accesses(std::size_t count) {
+    runtime_.job().compute(runtime_.options().access_ns * count);
 }
-
-void Context::charge_access() { charge(runtime_.options().access_ns); }
 
 template <class Byte>
 void Context::move_uncached(Rank rank, std::uint64_t address, Byte* memory, std::size_t bytes) {
@@ -139,7 +137,7 @@ void Context::move_strided(Rank rank, std::uint64_t address, const detail::Eleme
     if (!__builtin_mul_overflow(all.of[0].local_bytes, stride, &distance) && all.fits(address))
         whole = all.reach(address);
     check_access(runtime_.job(), name_of(memory), rank, whole.begin, whole.size());
-    if (charged_) charge(runtime_.options().access_ns * count);
+    if (charged_) charge_accesses(count);
     int status = 0;
     if (rank == rank_) {
         for (std::size_t i = 0; i < count; ++i, address += static_cast<std::uint64_t>(distance))
@@ -165,7 +163,7 @@ template void Context::move_strided(Rank, std::uint64_t, const detail::Elements&
 template <class Byte>
 Transfer Context::start(Rank rank, std::uint64_t address, Byte* memory, std::size_t bytes, Source source) {
     check_access(runtime_.job(), name_of(memory), rank, address, bytes);
-    if (charged_) charge_access();
+    if (charged_) charge_accesses();
     if (bytes == 0 || rank == rank_) {
         if (bytes != 0) copy(local(runtime_.job(), address, bytes), memory, bytes);
         return Transfer(std::make_unique<DoneTransfer>());
@@ -188,12 +186,12 @@ template Transfer Context::start(Rank, std::uint64_t, const std::byte*, std::siz
 
 void Context::prefetch(Rank rank, std::uint64_t address, std::size_t bytes) {
     if (!is_remote(rank) || engine_ == nullptr) return;
-    if (charged_) charge_access();
+    if (charged_) charge_accesses();
     engine_->prefetch(clock_, rank, address, bytes);
 }
 
 void Context::start_addition(Rank rank, std::uint64_t address, AtomicOp op, std::uint64_t amount) {
-    if (charged_) charge_access();
+    if (charged_) charge_accesses();
     direct_.finish();
     if (engine_ != nullptr && is_remote(rank)) {
         const int status = engine_->release(rank, {address, address + 8});
@@ -219,7 +217,7 @@ void Context::release() {
     if (engine_ == nullptr) return;
     const int status = engine_->release();
     if (status != 0) fail_release(status);
-    if (charged_) charge(runtime_.options().fence_ns);
+    if (charged_) runtime_.job().compute(runtime_.options().fence_ns);
     begin_put_epoch();
     sync_.release_count->fetch_add(1, std::memory_order_release);
 }

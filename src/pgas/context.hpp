@@ -127,16 +127,14 @@ class Context {
     bool is_remote(Rank rank) const noexcept {
         return rank != rank_ && static_cast<std::uint32_t>(rank) < static_cast<std::uint32_t>(ranks_);
     }
-    /// Lets time pass: `ns`, and what the cache's messages since the last charge cost.
-    void charge(std::uint64_t ns);
-    void charge_access();
+    void charge_accesses(std::size_t count = 1);
     // Byte is std::byte for a get, const std::byte for a put.
     template <class Byte>
     Transfer start(Rank rank, std::uint64_t address, Byte* memory, std::size_t bytes, Source source);
     template <class Byte, class Cached>
     void move(Rank rank, std::uint64_t address, Byte* memory, std::size_t bytes, const Cached& cached) {
         if (charged_) [[unlikely]]
-            charge_access();
+            charge_accesses();
         if (is_remote(rank) && engine_ != nullptr) [[likely]] {
             const int status = cached();
             if (status != 0) [[unlikely]]
@@ -167,7 +165,6 @@ class Context {
     RemoteCalls remote_calls_;
     std::vector<Addition> additions_;  ///< outstanding
     TransferStatistics taken_;
-    std::uint64_t charged_messages_ = 0;
 };
 
 }  // namespace nearfetch::pgas

@@ -12,11 +12,13 @@ Operation& operation_of(Token token) noexcept { return *reinterpret_cast<Operati
 
 }  // namespace
 
-PageEngine::PageEngine(const PageCacheConfig& config, Transport& transport, Unreadable unreadable)
+PageEngine::PageEngine(const PageCacheConfig& config, Transport& transport, Unreadable unreadable,
+                       MessageCost cost)
     : memory_(transport),
       cache_(config, unreadable == Unreadable::fetched_exactly ? &memory_ : nullptr),
       transport_(transport),
-      unreadable_(unreadable) {}
+      unreadable_(unreadable),
+      cost_(cost) {}
 
 PageEngine::~PageEngine() {
     while (!cache_.operations().gets().empty())
@@ -53,6 +55,7 @@ void PageEngine::launch_due() {
 
 void PageEngine::launch(Operation& op, std::uint64_t attempt) {
     op.handle = attempt;
+    transport_.spend(cost_.alone_ns);
     const int status =
         op.kind == Operation::Kind::get
             ? transport_.start_get(op.target, op.offset, op.size_bytes, op.buffer, token_of(op))
@@ -61,6 +64,7 @@ void PageEngine::launch(Operation& op, std::uint64_t attempt) {
     const std::uint64_t now = transport_.now_ns();
     if (status == 0) {
         cache_.started(op, now);
+        transport_.spend(cost_.overlapped_ns);
         return;
     }
     if (op.kind == Operation::Kind::put) put_status_ = status;

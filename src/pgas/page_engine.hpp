@@ -22,6 +22,12 @@
 
 namespace nearfetch {
 
+/// What a message takes of the processor, in virtual time.
+struct MessageCost {
+    std::uint64_t alone_ns = 0;       ///< before it starts, and after it is complete
+    std::uint64_t overlapped_ns = 0;  ///< while it travels
+};
+
 class PageEngine {
     enum class WaitMode { poll, block };
 
@@ -34,7 +40,7 @@ class PageEngine {
 
     /// \throws Error for an invalid configuration, or when memory is exhausted
     PageEngine(const PageCacheConfig& config, Transport& transport,
-               Unreadable unreadable = Unreadable::refused);
+               Unreadable unreadable = Unreadable::refused, MessageCost cost = {});
     PageEngine(const PageEngine&) = delete;
     PageEngine& operator=(const PageEngine&) = delete;
     /// Waits for outstanding operations. Unreleased bytes are lost.
@@ -185,6 +191,7 @@ class PageEngine {
     PageCache cache_;
     Transport& transport_;
     const Unreadable unreadable_;
+    const MessageCost cost_;
     std::uint64_t attempts_ = 0;  ///< numbers calls; Operation::handle is the last that started it
     std::uint64_t waited_ns_ = 0;
     std::uint64_t last_completion_ns_ = 0;  ///< time of the last completion

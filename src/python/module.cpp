@@ -81,6 +81,7 @@ LaunchOptions options_of(const nb::dict& from) {
     take(from, "jitter_ns", options.jitter_ns);
     take(from, "access_ns", options.access_ns);
     take(from, "miss_ns", options.miss_ns);
+    take(from, "overlapped_ns", options.overlapped_ns);
     take(from, "fence_ns", options.fence_ns);
     options.cache = cache_of(from.contains("cache") ? nb::cast<nb::dict>(from["cache"]) : nb::dict());
     return options;

@@ -66,6 +66,8 @@ class Transport {
     virtual void yield() = 0;
     /// This thread's clock, wall or virtual.
     virtual std::uint64_t now_ns() = 0;
+    /// The processor's time of this thread, where the clock is virtual.
+    virtual void spend(std::uint64_t /*ns*/) {}
     /// Describes a status other than 0.
     virtual std::string status_text(int status) const {
         if (status == transport_status::bad_rank) return "there is no such rank";

@@ -24,7 +24,7 @@ Found read_on(LaunchOptions options, std::uint64_t compute_ns) {
     Found found;
     options.virtual_time = true;
     options.segment_bytes = 1 << 20;
-    options.miss_ns = 0;  // the network alone
+    options.miss_ns = options.overlapped_ns = 0;  // the network alone
     launch(options, [&] {
         const auto array = allocate<std::int64_t>(65'521).at_rank(1);
         if (rank() != 0) return;

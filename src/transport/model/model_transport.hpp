@@ -50,6 +50,7 @@ class ModelTransport final : public Transport {
     }
     void yield() override;
     std::uint64_t now_ns() override { return clock_.now_ns(); }
+    void spend(std::uint64_t ns) override { clock_.spend(ns); }
     std::string status_text(int status) const override { return inner_->status_text(status); }
 
   private:
