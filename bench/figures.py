@@ -325,7 +325,7 @@ PAPERS: Mapping[str, Sequence[Figure]] = {
             "Fig. 17 and 18",
             "LCC, weak scaling to 128 ranks",
             "gains that fall with the ranks",
-            "same graphs; 4 vertices of each rank",
+            "2^13 vertices a rank in place of 2^15, and 4 of them computed",
             "fig17_lcc_scaling",
             ("R-MAT",),
         ),
