@@ -33,6 +33,7 @@ NAMES = (
     "paper_sizes",
     "leases",
     "shared_buffer",
+    "node_buffer_cost",
     "fig01_synthetic",
     "fig02_prefetch",
     "hoisting",

@@ -3,8 +3,8 @@
 
 Hits, puts and misses, and a fence with nothing to write, with the cache and without it. Instructions are
 exact. They are counted where callgrind is installed. In virtual time each access, message and fence is
-charged by these times, rounded up. Some of a miss overlaps with its message (000, III-E): the cache makes room
-while the bytes travel. Its share of the instructions is its share of the charge.
+charged by these times, rounded up. Some of a miss overlaps with its message (000, III-E): the cache makes
+room while the bytes travel. Its share of the instructions is its share of the charge.
 """
 
 from __future__ import annotations

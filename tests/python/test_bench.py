@@ -39,9 +39,11 @@ def test_list_names_every_benchmark(capsys):
     assert main(["--list"]) == 0
     listed = [line.split()[0] for line in capsys.readouterr().out.splitlines()]
     assert listed == [*NAMES, "all"]
-    figures = {path.stem for kind in ("fig[0-9]*.py", "lapps[0-9]*.py") for path in (ROOT / "bench").glob(kind)}
-    others = "hand_over hoisting leases locality modes overhead nwchem page_cache_cost paper_ranks"
-    others += " paper_sizes parameters replay shared_buffer"
+    figures = {
+        path.stem for kind in ("fig[0-9]*.py", "lapps[0-9]*.py") for path in (ROOT / "bench").glob(kind)
+    }
+    others = "hand_over hoisting leases locality modes node_buffer_cost nwchem overhead page_cache_cost"
+    others += " paper_ranks paper_sizes parameters replay shared_buffer"
     assert figures | set(others.split()) == set(NAMES)
     for name in NAMES:
         assert callable(module(name).run) and module(name).TITLE

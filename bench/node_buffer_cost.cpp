@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the node buffer costs: a range that is found, one that is not, one that is offered, and a copy of as
+// many bytes. Other processes do the same with other ranges meanwhile. Prints one JSON object.
+
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "base/copy.hpp"
+#include "base/xorshift.hpp"
+#include "cache/node_buffer/node_buffer.hpp"
+
+using namespace nearfetch;
+
+namespace {
+
+constexpr std::uint64_t record_bytes = 256 << 20;  // what is offered in a run fits
+constexpr std::uint64_t ranges = 2048;             // of each process
+
+/// A node buffer and one process's ranges in it.
+class Process {
+  public:
+    Process(std::byte* memory, Rank self, std::uint64_t size)
+        : buffer_(memory), self_(self), size_(size), bytes_(size) {
+        for (std::uint64_t i = 0; i < ranges; ++i)
+            buffer_.offer(self_, range(i).begin, range(i), 1, bytes_.data());
+    }
+
+    ByteRange range(std::uint64_t i) const { return {i * size_, (i + 1) * size_}; }
+    /// Any of its ranges.
+    ByteRange any() { return range(chance_.below(ranges)); }
+    /// \param since 1: what is there; 2: nothing \return whether it was found
+    bool find(NodeTime since) {
+        NodeTime issued = 0;
+        const ByteRange range = any();
+        return buffer_.find(self_, range.begin, range, since, bytes_.data(), issued) !=
+               NodeBuffer::Found::nothing;
+    }
+    /// As a window does that misses: what is not found is fetched, and offered.
+    void ask() {
+        const ByteRange range = any();
+        NodeTime issued = 0;
+        if (buffer_.find(self_, range.begin, range, chance_.below(64) == 0 ? ++now_ : 1, bytes_.data(),
+                         issued) == NodeBuffer::Found::nothing)
+            buffer_.offer(self_, range.begin, range, now_, bytes_.data());
+    }
+    bool offer() {
+        const ByteRange range = any();
+        return buffer_.offer(self_, range.begin, range, ++now_, bytes_.data());
+    }
+    void copy(const std::byte* from) { copy_bytes(bytes_.data(), from + any().begin, size_); }
+
+  private:
+    NodeBuffer buffer_;
+    Rank self_;
+    std::uint64_t size_;
+    NodeTime now_ = 1;
+    Xorshift chance_{static_cast<std::uint64_t>(self_) + 1};
+    std::vector<std::byte> bytes_;
+};
+
+template <class Call>
+double ns_each(std::uint64_t count, const Call& call) {
+    const std::uint64_t begin_ns = steady_ns();
+    for (std::uint64_t i = 0; i < count; ++i)
+        call();
+    return static_cast<double>(steady_ns() - begin_ns) / static_cast<double>(count);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    CLI::App app("What the node buffer costs.");
+    std::uint64_t size = 8, count = 1'000'000;
+    int processes = 1;
+    app.add_option("--size", size, "bytes of a range")->check(CLI::Range(1, 65536));
+    app.add_option("--count", count, "operations of each kind")->check(CLI::Range(1, 1 << 30));
+    app.add_option("--processes", processes, "that use it")->check(CLI::Range(1, 64));
+    CLI11_PARSE(app, argc, argv);
+
+    const std::uint64_t bytes = NodeBuffer::memory_bytes(record_bytes);
+    void* const memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    auto* const shared = static_cast<std::byte*>(memory);
+    if (memory == MAP_FAILED || !NodeBuffer::create({shared, bytes}, record_bytes)) return 1;
+    std::vector<pid_t> others;
+    for (int i = 1; i < processes; ++i) {
+        const pid_t child = fork();
+        if (child == 0) {
+            prctl(PR_SET_PDEATHSIG, SIGKILL);  // not to outlive what it is measured for
+            for (Process other(shared, i, size);;)
+                other.ask();
+        }
+        others.push_back(child);
+    }
+    Process own(shared, 0, size);
+    std::uint64_t found = 0, wrongly_found = 0, offered = 0;
+    const std::vector<std::byte> source(ranges * size);
+    const double copy_ns = ns_each(count, [&] { own.copy(source.data()); });
+    const double hit_ns = ns_each(count, [&] { found += own.find(1); });
+    const double miss_ns = ns_each(count, [&] { wrongly_found += own.find(~NodeTime{0}); });
+    const double offer_ns = ns_each(count, [&] { offered += own.offer(); });
+    for (const pid_t other : others) {
+        kill(other, SIGKILL);
+        waitpid(other, nullptr, 0);
+    }
+    std::printf(
+        "{\"size\": %llu, \"processes\": %d, \"hit_ns\": %.2f, \"miss_ns\": %.2f, \"offer_ns\": %.2f, "
+        "\"copy_ns\": %.2f, \"found\": %llu, \"wrongly_found\": %llu, \"offered\": %llu}\n",
+        static_cast<unsigned long long>(size), processes, hit_ns, miss_ns, offer_ns, copy_ns,
+        static_cast<unsigned long long>(found), static_cast<unsigned long long>(wrongly_found),
+        static_cast<unsigned long long>(offered));
+    return 0;
+}

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <pthread.h>
+
+#include <cerrno>
+
+namespace nearfetch {
+
+/// A lock in memory that processes share. It is only tried. If its owner dies, the next one gets it, and
+/// finds what it guards as the dead one has left it (pthread_mutexattr_setrobust).
+class RobustLock {
+  public:
+    /// Makes one in there, for all processes that map it. \return false: the system has no such locks
+    static bool create(RobustLock* there) noexcept {
+        pthread_mutexattr_t shared;
+        if (pthread_mutexattr_init(&shared) != 0) return false;
+        const bool made = pthread_mutexattr_setpshared(&shared, PTHREAD_PROCESS_SHARED) == 0 &&
+                          pthread_mutexattr_setrobust(&shared, PTHREAD_MUTEX_ROBUST) == 0 &&
+                          pthread_mutex_init(&there->mutex_, &shared) == 0;
+        pthread_mutexattr_destroy(&shared);
+        return made;
+    }
+
+    bool try_lock() noexcept {
+        const int result = pthread_mutex_trylock(&mutex_);
+        return result == 0 || (result == EOWNERDEAD && pthread_mutex_consistent(&mutex_) == 0);
+    }
+    void unlock() noexcept { pthread_mutex_unlock(&mutex_); }
+
+  private:
+    pthread_mutex_t mutex_;
+};
+
+}  // namespace nearfetch
