@@ -309,7 +309,7 @@ PAPERS: Mapping[str, Sequence[Figure]] = {
             "Fig. 15 and 16",
             "the same with 32 ranks, whole programs",
             "5x with the largest; few conflicts",
-            "same graph; 4 vertices of each rank",
+            "a quarter of the graph; 4 vertices of each rank",
             "paper_ranks",
             ("LCC: ",),
         ),
