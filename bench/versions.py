@@ -113,7 +113,7 @@ SPARSE = Kernel(
     *("sparse", ["--log-size"], 2, (8, 6, 8, 6, 4), 10),
     {NETWORK: {"ac": 1.5, "mc": 3.5}, "aries": {"ac": 4, "mc": 9}},
     *("--log-size 8 --iterations 100", "--log-size 8 --iterations 800", "--iterations 3", 3 * 25),
-    *("--iterations 1", 25, (1, 8, 32), True),
+    *("--iterations 1", 25, (1, 32), True),
 )
 KERNELS = (TRANSPOSE, HEAT, SOBEL, DGEMM, SPARSE)
 """The programs that are measured."""
