@@ -285,7 +285,7 @@ PAPERS: Mapping[str, Sequence[Figure]] = {
             "Fig. 14",
             "Barnes-Hut, weak scaling to 128 ranks",
             "up to 5x plain, 3x native",
-            "same trees; 8,000 bodies a rank to 64 ranks; forces on 2 bodies of each",
+            "same trees, to 64 ranks; forces on 2 bodies of each",
             "fig14_barnes_hut_scaling",
             ("1500 bodies a rank", "8000 bodies a rank"),
         ),
