@@ -19,9 +19,9 @@ SAMPLES = 7
 PROGRAMS = ("copy", "rand_gets", "rand_puts")
 COPY = {"aries": 50, "fdr-ib": 100, "10gbe": 400, "1gbe": 400}
 """How many times faster copy has to be."""
-GETS_SLOWER_PERCENT = 10
-"""How much slower random gets may be, on the networks of GETS: 000 says so of both (V-A)."""
 GETS = ("1gbe", "aries")
+GETS_SLOWER_PERCENT = 10
+"""How much slower random gets may be on these networks: 000 says so of both (V-A)."""
 PUTS = 3
 """How many times faster random puts have to be."""
 

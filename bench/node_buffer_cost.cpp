@@ -9,10 +9,8 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <csignal>
 #include <cstdio>
-#include <cstdlib>
 #include <vector>
 
 #include "base/clock.hpp"
@@ -33,38 +31,33 @@ class Process {
     Process(std::byte* memory, Rank self, std::uint64_t size)
         : buffer_(memory), self_(self), size_(size), bytes_(size) {
         for (std::uint64_t i = 0; i < ranges; ++i)
-            buffer_.offer(self_, range(i).begin, range(i), 1, bytes_.data());
+            while (!offer(range(i))) {
+            }
     }
 
-    ByteRange range(std::uint64_t i) const { return {i * size_, (i + 1) * size_}; }
     /// Any of its ranges.
     ByteRange any() { return range(chance_.below(ranges)); }
-    /// \param since 1: what is there; 2: nothing \return whether it was found
-    bool find(NodeTime since) {
+    /// \param since 1: what is there
+    bool find(ByteRange range, NodeTime since) {
         NodeTime issued = 0;
-        const ByteRange range = any();
         return buffer_.find(self_, range.begin, range, since, bytes_.data(), issued) !=
                NodeBuffer::Found::nothing;
     }
-    /// As a window does that misses: what is not found is fetched, and offered.
+    bool offer(ByteRange range) { return buffer_.offer(self_, range.begin, range, ++now_, bytes_.data()); }
+    /// As a window does that misses: what is not found is fetched, and offered. Some of it is too old.
     void ask() {
         const ByteRange range = any();
-        NodeTime issued = 0;
-        if (buffer_.find(self_, range.begin, range, chance_.below(64) == 0 ? ++now_ : 1, bytes_.data(),
-                         issued) == NodeBuffer::Found::nothing)
-            buffer_.offer(self_, range.begin, range, now_, bytes_.data());
-    }
-    bool offer() {
-        const ByteRange range = any();
-        return buffer_.offer(self_, range.begin, range, ++now_, bytes_.data());
+        if (!find(range, chance_.below(1024) == 0 ? now_ + 1 : 1)) offer(range);
     }
     void copy(const std::byte* from) { copy_bytes(bytes_.data(), from + any().begin, size_); }
 
   private:
+    ByteRange range(std::uint64_t i) const { return {i * size_, (i + 1) * size_}; }
+
     NodeBuffer buffer_;
     Rank self_;
     std::uint64_t size_;
-    NodeTime now_ = 1;
+    NodeTime now_ = 0;
     Xorshift chance_{static_cast<std::uint64_t>(self_) + 1};
     std::vector<std::byte> bytes_;
 };
@@ -106,9 +99,9 @@ int main(int argc, char** argv) {
     std::uint64_t found = 0, wrongly_found = 0, offered = 0;
     const std::vector<std::byte> source(ranges * size);
     const double copy_ns = ns_each(count, [&] { own.copy(source.data()); });
-    const double hit_ns = ns_each(count, [&] { found += own.find(1); });
-    const double miss_ns = ns_each(count, [&] { wrongly_found += own.find(~NodeTime{0}); });
-    const double offer_ns = ns_each(count, [&] { offered += own.offer(); });
+    const double hit_ns = ns_each(count, [&] { found += own.find(own.any(), 1); });
+    const double miss_ns = ns_each(count, [&] { wrongly_found += own.find(own.any(), ~NodeTime{0}); });
+    const double offer_ns = ns_each(count, [&] { offered += own.offer(own.any()); });
     for (const pid_t other : others) {
         kill(other, SIGKILL);
         waitpid(other, nullptr, 0);

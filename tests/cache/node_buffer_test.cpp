@@ -144,10 +144,9 @@ TEST(NodeBuffer, TheOldestIsOverwritten) {
 TEST(NodeBuffer, WhatIsFoundOftenStaysIfItIsOfferedAgain) {
     const Memory memory(1 << 20);
     NodeBuffer buffer = memory.buffer();
-    const auto issued_at = [&](std::uint64_t i) { return i + 1; };
     offer(buffer, 0, {0, 500}, 1);
     for (std::uint64_t i = 1; i < 20'000; ++i) {
-        offer(buffer, 1, {1000 * i, 1000 * i + 500}, issued_at(i));
+        offer(buffer, 1, {1000 * i, 1000 * i + 500}, i + 1);
         const Answer answer = find(buffer, 0, {0, 500});
         ASSERT_NE(answer.found, Found::nothing) << i;
         if (answer.found == Found::soon_lost)

@@ -340,6 +340,14 @@ def is_build_that_was_counted() -> bool:
     return compiler and "CMAKE_BUILD_TYPE:STRING=Release" in cache and platform.machine() == "x86_64"
 
 
+def test_node_buffer_cost(tmp_path):
+    report = measure("node_buffer_cost", QUIET, tmp_path / "cost.json", tmp_path)
+    assert {(row["size"], row["processes"]) for row in report.rows} == {
+        (size, processes) for size in (8, 64, 1024, 4096) for processes in (1, 2, 8)
+    }
+    assert len(report.claims) == 9
+
+
 def test_page_cache_cost(tmp_path):
     report = measure("page_cache_cost", QUIET, tmp_path / "cost.json", tmp_path)
     for row in report.rows:
@@ -353,6 +361,8 @@ def test_page_cache_cost(tmp_path):
             assert row["hits"] > 20_000 > row["misses"]
         elif row["access"].startswith("miss"):
             assert row["misses"] > 10_000
+            # Some of it while the message travels, and some before and after.
+            assert row["instructions"] is None or 0 < row["overlapped"] < row["instructions"]
 
 
 def test_results_of_all_sides_have_to_agree():

@@ -17,7 +17,7 @@ namespace {
 constexpr std::uint64_t line_bytes = 64;
 constexpr std::uint64_t unit_bytes = 32;  // of a place in a log
 constexpr std::uint64_t slots_per_bucket = line_bytes / sizeof(std::uint64_t);
-constexpr std::uint64_t record_bytes_per_slot = 64;
+constexpr std::uint64_t log_bytes_per_bucket = slots_per_bucket * 64;
 constexpr std::uint64_t shard_count = 64;
 constexpr std::uint64_t least_shard_bytes = 4096;
 constexpr unsigned tag_shift = 48;  // a slot: 16 bits of the hash, and a place
@@ -28,24 +28,24 @@ constexpr std::uint64_t in_whole(std::uint64_t bytes, std::uint64_t pieces) noex
 }
 
 std::uint64_t shard_bytes_of(std::uint64_t record_bytes) noexcept {
-    return std::max(in_whole(record_bytes / shard_count, line_bytes), least_shard_bytes);
+    return std::max(in_whole(record_bytes / shard_count, log_bytes_per_bucket), least_shard_bytes);
 }
-
-using Word = std::atomic<std::uint64_t>;
-static_assert(Word::is_always_lock_free, "processes share them");
 
 }  // namespace
 
-struct NodeBuffer::Header {
-    std::uint64_t shard_bytes;
-    std::uint64_t buckets;  // of a shard
+struct alignas(line_bytes) NodeBuffer::Header {
+    std::uint64_t shard_bytes;  // of its log
+
+    std::uint64_t buckets() const noexcept { return shard_bytes / log_bytes_per_bucket; }
 };
 
-struct alignas(2 * line_bytes) NodeBuffer::Shard {
+struct alignas(line_bytes) NodeBuffer::Shard {
     RobustLock writer;
     /// Where the log ends, in units. It is advanced before a record is written.
     alignas(line_bytes) Word head;
 };
+
+static_assert(std::atomic<std::uint64_t>::is_always_lock_free, "processes share them");
 
 struct alignas(line_bytes) NodeBuffer::Bucket {
     std::array<Word, slots_per_bucket> slots;
@@ -60,28 +60,33 @@ struct NodeBuffer::Record {
     bool is_of(const Record& other) const noexcept { return key == other.key && target == other.target; }
 };
 
-/// Where a range's record is looked for.
-class NodeBuffer::Place {
+/// The parts that a key's record is looked for in.
+class NodeBuffer::Lookup {
   public:
-    Place(const NodeBuffer& all, std::uint64_t hash) noexcept
+    Lookup(const NodeBuffer& all, std::uint64_t hash) noexcept
         : shard(all.shards_[hash % shard_count]),
-          bucket(all.buckets_[hash % shard_count * all.header_->buckets +
-                              bucket_of(hash, all.header_->buckets)]),
+          bucket(all.buckets_[hash % shard_count * all.header_->buckets() +
+                              bucket_of(hash, all.header_->buckets())]),
           log(all.logs_ + hash % shard_count * all.header_->shard_bytes),
           units(all.header_->shard_bytes / unit_bytes),
           tag(hash >> tag_shift) {}
 
-    /// Whether a slot may be that of the range.
-    bool may_name(std::uint64_t slot) const noexcept { return slot != 0 && slot >> tag_shift == tag; }
+    /// Whether a slot may be that of the key, and its record has not been overwritten.
+    bool may_name(std::uint64_t slot) const noexcept {
+        return slot != 0 && slot >> tag_shift == tag && holds(slot & place_mask);
+    }
     /// Whether a record has not been overwritten, up to what was copied of it before.
     bool holds(std::uint64_t place) const noexcept {
         fence_after_racy_read();
-        return shard.head.load(std::memory_order_relaxed) - place <= units;
+        return age(place) <= units;
     }
-    bool holds_for_long(std::uint64_t place) const noexcept {
-        return shard.head.load(std::memory_order_relaxed) - place <= units - units / 8;
-    }
+    bool holds_for_long(std::uint64_t place) const noexcept { return age(place) <= units - units / 8; }
     std::byte* at(std::uint64_t place) const noexcept { return log + place % units * unit_bytes; }
+    Record record_at(std::uint64_t place) const noexcept {
+        Record record;
+        copy_racy(reinterpret_cast<std::byte*>(&record), at(place), sizeof record);
+        return record;
+    }
     std::uint64_t bytes_to_end(std::uint64_t place) const noexcept {
         return (units - place % units) * unit_bytes;
     }
@@ -97,21 +102,22 @@ class NodeBuffer::Place {
     static std::uint64_t bucket_of(std::uint64_t hash, std::uint64_t buckets) noexcept {
         return (hash >> 8 & 0xffffffff) * buckets >> 32;
     }
+    std::uint64_t age(std::uint64_t place) const noexcept {
+        return shard.head.load(std::memory_order_relaxed) - place;
+    }
 };
 
 std::uint64_t NodeBuffer::memory_bytes(std::uint64_t record_bytes) noexcept {
-    const std::uint64_t shard_bytes = shard_bytes_of(record_bytes);
-    return 2 * line_bytes + shard_count * (sizeof(Shard) + shard_bytes +
-                                           shard_bytes / record_bytes_per_slot * sizeof(std::uint64_t));
+    const Header header{shard_bytes_of(record_bytes)};
+    const std::uint64_t shard_bytes = sizeof(Shard) + header.buckets() * sizeof(Bucket) + header.shard_bytes;
+    return sizeof(Header) + shard_count * shard_bytes;
 }
 
 std::uint64_t NodeBuffer::largest_bytes() const noexcept { return header_->shard_bytes / 4 - sizeof(Record); }
 
 bool NodeBuffer::create(std::span<std::byte> memory, std::uint64_t record_bytes) noexcept {
     NF_EXPECT(memory.size() >= memory_bytes(record_bytes));
-    const std::uint64_t shard_bytes = shard_bytes_of(record_bytes);
-    auto* const header =
-        new (memory.data()) Header{shard_bytes, shard_bytes / record_bytes_per_slot / slots_per_bucket};
+    auto* const header = new (memory.data()) Header{shard_bytes_of(record_bytes)};
     const NodeBuffer made(memory.data());
     for (std::uint64_t i = 0; i < shard_count; ++i) {
         // No record begins at 0: that is an empty slot.
@@ -123,32 +129,31 @@ bool NodeBuffer::create(std::span<std::byte> memory, std::uint64_t record_bytes)
 
 NodeBuffer::NodeBuffer(std::byte* memory) noexcept
     : header_(reinterpret_cast<Header*>(memory)),
-      shards_(reinterpret_cast<Shard*>(memory + 2 * line_bytes)),
+      shards_(reinterpret_cast<Shard*>(memory + sizeof(Header))),
       buckets_(reinterpret_cast<Bucket*>(shards_ + shard_count)),
-      logs_(reinterpret_cast<std::byte*>(buckets_ + shard_count * header_->buckets)) {}
+      logs_(reinterpret_cast<std::byte*>(buckets_ + shard_count * header_->buckets())) {}
 
-NodeBuffer::Place NodeBuffer::locate(Rank target, Key key) const noexcept {
+NodeBuffer::Lookup NodeBuffer::locate(Rank target, Key key) const noexcept {
     return {*this, mixed(key ^ mixed(static_cast<std::uint64_t>(target)))};
 }
 
 NodeBuffer::Found NodeBuffer::find(Rank target, Key key, ByteRange range, NodeTime since, std::byte* to,
                                    NodeTime& issued) const noexcept {
-    const Place place = locate(target, key);
+    const Lookup lookup = locate(target, key);
     const Record wanted{key, range, since, target};
-    for (const Word& slot : place.bucket.slots) {
+    for (const Word& slot : lookup.bucket.slots) {
         const std::uint64_t word = slot.load(std::memory_order_acquire);
-        const std::uint64_t at = word & place_mask;
-        if (!place.may_name(word) || !place.holds(at)) continue;
-        Record found;
-        copy_racy(reinterpret_cast<std::byte*>(&found), place.at(at), sizeof found);
+        if (!lookup.may_name(word)) continue;
+        const std::uint64_t place = word & place_mask;
+        const Record found = lookup.record_at(place);
         if (!found.is_of(wanted) || found.issued < since || !found.range.contains(range)) continue;
         const std::uint64_t skip = range.begin - found.range.begin;
-        const std::uint64_t room = place.bytes_to_end(at) - sizeof found;
+        const std::uint64_t room = lookup.bytes_to_end(place) - sizeof found;
         if (range.size() > room || skip > room - range.size()) continue;  // it was overwritten meanwhile
-        copy_racy(to, place.at(at) + sizeof found + skip, range.size());
-        if (!place.holds(at)) return Found::nothing;
+        copy_racy(to, lookup.at(place) + sizeof found + skip, range.size());
+        if (!lookup.holds(place)) return Found::nothing;
         issued = found.issued;
-        return place.holds_for_long(at) ? Found::bytes : Found::soon_lost;
+        return lookup.holds_for_long(place) ? Found::bytes : Found::soon_lost;
     }
     return Found::nothing;
 }
@@ -156,46 +161,49 @@ NodeBuffer::Found NodeBuffer::find(Rank target, Key key, ByteRange range, NodeTi
 bool NodeBuffer::offer(Rank target, Key key, ByteRange range, NodeTime issued,
                        const std::byte* from) noexcept {
     if (range.size() > largest_bytes()) return false;
-    const Place place = locate(target, key);
-    if (!place.shard.writer.try_lock()) return false;
-    write(place, {key, range, issued, target}, from);
-    place.shard.writer.unlock();
+    const Lookup lookup = locate(target, key);
+    if (!lookup.shard.writer.try_lock()) return false;
+    const Record record{key, range, issued, target};
+    if (Word* const slot = slot_for(lookup, record)) append(lookup, record, from, *slot);
+    lookup.shard.writer.unlock();
     return true;
 }
 
-/// \pre this process is the shard's writer
-void NodeBuffer::write(const Place& place, const Record& record, const std::byte* from) noexcept {
+/// The slot of the key, or else an empty one, or that of the oldest record. \return nullptr: what is there is
+/// as good \pre this process is the shard's writer
+NodeBuffer::Word* NodeBuffer::slot_for(const Lookup& lookup, const Record& record) noexcept {
     Word* chosen = nullptr;
     std::uint64_t oldest = ~std::uint64_t{0};
-    for (Word& slot : place.bucket.slots) {
+    for (Word& slot : lookup.bucket.slots) {
         const std::uint64_t word = slot.load(std::memory_order_relaxed);
-        const std::uint64_t at = word & place_mask;
-        const bool held = word != 0 && place.holds(at);
-        if (held && place.may_name(word)) {
-            Record there;
-            copy_racy(reinterpret_cast<std::byte*>(&there), place.at(at), sizeof there);
+        const std::uint64_t place = word & place_mask;
+        if (lookup.may_name(word)) {
+            const Record there = lookup.record_at(place);
             if (there.is_of(record)) {
-                if (there.issued >= record.issued && there.range.contains(record.range) &&
-                    place.holds_for_long(at))
-                    return;
-                chosen = &slot;
-                break;
+                const bool is_as_good = there.issued >= record.issued && there.range.contains(record.range);
+                return is_as_good && lookup.holds_for_long(place) ? nullptr : &slot;
             }
         }
-        const std::uint64_t age = held ? at : 0;
-        if (age < oldest) {
-            oldest = age;
+        // That of an empty slot is 0.
+        if (place < oldest) {
+            oldest = place;
             chosen = &slot;
         }
     }
+    return chosen;
+}
+
+/// \pre this process is the shard's writer
+void NodeBuffer::append(const Lookup& lookup, const Record& record, const std::byte* from,
+                        Word& slot) noexcept {
     const std::uint64_t bytes = in_whole(sizeof record + record.range.size(), unit_bytes);
-    std::uint64_t at = place.shard.head.load(std::memory_order_relaxed);
-    if (bytes > place.bytes_to_end(at)) at += place.bytes_to_end(at) / unit_bytes;
-    place.shard.head.store(at + bytes / unit_bytes, std::memory_order_relaxed);
+    std::uint64_t place = lookup.shard.head.load(std::memory_order_relaxed);
+    if (bytes > lookup.bytes_to_end(place)) place += lookup.bytes_to_end(place) / unit_bytes;
+    lookup.shard.head.store(place + bytes / unit_bytes, std::memory_order_relaxed);
     fence_before_racy_write();
-    copy_racy(place.at(at), reinterpret_cast<const std::byte*>(&record), sizeof record);
-    copy_racy(place.at(at) + sizeof record, from, record.range.size());
-    chosen->store(place.tag << tag_shift | at, std::memory_order_release);
+    copy_racy(lookup.at(place), reinterpret_cast<const std::byte*>(&record), sizeof record);
+    copy_racy(lookup.at(place) + sizeof record, from, record.range.size());
+    slot.store(lookup.tag << tag_shift | place, std::memory_order_release);
 }
 
 }  // namespace nearfetch

@@ -67,10 +67,13 @@ class NodeBuffer {
     struct Shard;
     struct Bucket;
     struct Record;
-    class Place;
+    class Lookup;
+    using Word = std::atomic<std::uint64_t>;
 
-    Place locate(Rank target, Key key) const noexcept;
-    static void write(const Place& place, const Record& record, const std::byte* from) noexcept;
+    Lookup locate(Rank target, Key key) const noexcept;
+    static Word* slot_for(const Lookup& lookup, const Record& record) noexcept;
+    static void append(const Lookup& lookup, const Record& record, const std::byte* from,
+                       Word& slot) noexcept;
 
     Header* header_;
     Shard* shards_;
