@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The benchmarks of LAPPS's programs run, at what they would be with sizes that are tried."""
+"""The benchmarks of LAPPS's figures run, at what they would be with sizes that are tried."""
 
 from __future__ import annotations
 
@@ -8,7 +8,18 @@ import threading
 
 import pytest
 
-from bench import harness, lapps11_programs, module, papers, pgas, versions
+from bench import (
+    harness,
+    lapps07_access_cost,
+    lapps08_initialisation,
+    lapps10_ratio,
+    lapps11_programs,
+    lapps16_footprint,
+    module,
+    papers,
+    pgas,
+    versions,
+)
 from bench.__main__ import measure
 
 QUIET = harness.Options(quick=True, shown=False)
@@ -21,6 +32,71 @@ FIGURES = {
 }
 
 pytestmark = pytest.mark.usefixtures("bench_environment")
+
+
+def test_memory_and_lines_of_versions(tmp_path):
+    report = measure("lapps16_footprint", QUIET, tmp_path / "footprint.json", tmp_path)
+    assert len(report.rows) == sum(len(source.sides()) for source in lapps16_footprint.SOURCES)
+    for row in report.rows:
+        assert row["peak_bytes"] > 1 << 20
+        assert (row["added_lines"] == 0) == (row["side"] == "base")
+    lines = {(row["program"], row["side"]): row["added_lines"] for row in report.rows}
+    # A pattern for each array, or in a loop over them; with manual consistency an update in the loop, where
+    # there is one.
+    assert [lines["heat", side] for side in ("ac", "ac-sd", "mc", "mc-sd")] == [1, 1, 2, 2]
+    assert [lines["dgemm", side] for side in ("ac", "mc")] == [2, 2]
+    assert [lines["sparse", side] for side in ("ac", "mc", "observed")] == [1, 2, 2]
+    assert all(lines[source.name, "hand"] >= 8 for source in lapps16_footprint.SOURCES)
+
+
+def test_access_cost_of_arrays(tmp_path):
+    report = measure("lapps07_access_cost", QUIET, tmp_path / "access.json", tmp_path)
+    kinds = {*lapps07_access_cost.KINDS, *lapps07_access_cost.PARTS}
+    learned = {"prefetched, learned", "prefetched, learned, independent"}
+    places = {(row["network"], row["stride"]) for row in report.rows}
+    assert places == {(network, stride) for network in ("", "fdr-ib") for stride in (1, 64)}
+    for network, stride in places:
+        rows = [row for row in report.rows if (row["network"], row["stride"]) == (network, stride)]
+        # To learn where each element is read is too slow where each is a message.
+        assert {row["kind"] for row in rows} == (kinds - learned if network else kinds)
+        # The ten types of 004's Table 4, each together and in two parts.
+        assert sorted(row["type"] for row in rows if row["type"]) == sorted(3 * [*range(1, 11)])
+    assert all(row["ns"] > 0 for row in report.rows)
+    texts = [claim.text for claim in report.claims]
+    assert sum(text.endswith("over remote, strides from 64") for text in texts) == 6
+    assert {text.split(" over ")[1] for text in texts if text.startswith("remote")} == {
+        *("bare get", "bare get, independent", "located get", "located get, independent")
+    }
+    assert (tmp_path / "lapps07_access_cost.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("name", ["lapps08_initialisation", "lapps09_update"])
+def test_replicated_matrices(name, tmp_path):
+    report = measure(name, QUIET, tmp_path / "replicated.json", tmp_path)
+    assert {row["time"] for row in report.rows} == {"virtual", "wall", "mpi"}
+    assert {row["side"] for row in report.rows} == set(lapps08_initialisation.SIDES)
+    times = report.parameters["iterations"]
+    assert (times == 1) == (name == "lapps08_initialisation")
+    for row in report.rows:
+        assert row["seconds"] > 0 and row["over_hand"] > 0
+        # One slice of each other rank's, each time.
+        updates = row["counters"]["prefetch_updates"]
+        assert updates == (0 if row["side"] == "hand" else times * (row["ranks"] - 1))
+    assert len(report.claims) == 9
+    assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_stars_over_the_ratio_of_remote_accesses(tmp_path):
+    report = measure("lapps10_ratio", QUIET, tmp_path / "ratio.json", tmp_path)
+    ratios = {row["radius"]: row["remote_ratio"] for row in report.rows}
+    # Rank 0 has 8 of 16 rows. A star of radius 1 has 3 places in a row and in a column, but 2 at the edges;
+    # one is remote from each element of the last row. With 15 it has all 16, half of a column being remote.
+    assert ratios == {1: round(16 / (8 * (16 * 3 - 2) + 16 * (8 * 3 - 1)), 4), 15: 0.25}
+    assert {row["side"] for row in report.rows} == set(lapps10_ratio.SIDES)
+    assert all(row["seconds"] > 0 and row["over_uncached"] > 0 for row in report.rows)
+    assert all(row["speed_up"] == 1 for row in report.rows if row["side"] == "base")
+    assert len(report.claims) == 3 * 4
+    assert all("over base" in claim.text and "no cache" not in claim.text for claim in report.claims)
 
 
 def test_programs_in_versions(tmp_path):
