@@ -99,6 +99,13 @@ const std::array rows{
     Row{"buffer_bytes", "bytes", BytesKind{&Settings::buffer_bytes, 4096},
         "size of a window's cache buffer; adaptive: at first, and at most half of what is left of "
         "memory_bytes"},
+    Row{"node_buffer_bytes", "bytes", BytesKind{&Settings::node_buffer_bytes, 0},
+        "size of the buffer in which the processes of a node share what they have fetched from others, one "
+        "for each window and node (0: they share nothing; docs/node-level.md)"},
+    Row{"node_ranks", "ranks", CountKind{&Settings::node_ranks, 0, any_count},
+        "for tests on one machine: so many ranks in a row of MPI_COMM_WORLD count as a node of their own (0: "
+        "nodes are what they are)",
+        Scope::program},
     Row{"index_entries", "entries", CountKind{&Settings::index_entries, 16, most_entries},
         "slots of a window's index, if it is not adaptive; else storage best_fit begins with them, and in a "
         "log they follow the number of entries",

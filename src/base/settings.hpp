@@ -28,6 +28,8 @@ struct Settings {
     Mode mode = Mode::acquire;
     std::uint64_t memory_bytes = 0;
     std::uint64_t buffer_bytes = 32ull << 20;
+    std::uint64_t node_buffer_bytes = 64ull << 20;
+    std::uint64_t node_ranks = 0;
     std::uint64_t index_entries = 16384;
     std::uint64_t sample_entries = 16;
     std::string storage = "log";

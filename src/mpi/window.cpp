@@ -38,6 +38,12 @@ void Window::change_settings(const Settings& settings) {
     forget_mru(*this);
 }
 
+void Window::share(std::unique_ptr<NodeSegment> segment) {
+    if (segment == nullptr) return do_not_share("the memory for it cannot be made or mapped");
+    cache_.open_node_level(NodeBuffer(segment->data()));
+    node_segment_ = std::move(segment);
+}
+
 /// The calls that ask have no time for texts.
 void Window::note_promises() noexcept {
     const Settings& settings = cache_.settings();

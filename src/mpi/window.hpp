@@ -9,6 +9,7 @@
 
 #include "base/settings.hpp"
 #include "mpi/datatypes/datatype.hpp"
+#include "mpi/node_segment.hpp"
 #include "mpi/window_locks.hpp"
 #include "rma/window_cache.hpp"
 #include "transport/mpi/mpi_window_transfers.hpp"
@@ -50,6 +51,12 @@ class Window final : private WindowListener {
 
     /// As WindowCache has it.
     void change_settings(const Settings& settings);
+    /// From now on it shares what it fetches with other processes of its node.
+    /// \param segment nullptr: there is none \throws std::bad_alloc
+    void share(std::unique_ptr<NodeSegment> segment);
+    void do_not_share(const char* why) noexcept { not_shared_because_ = why; }
+    /// Why it does not share, where a reader of a summary would expect it; else "".
+    const char* not_shared_because() const noexcept { return not_shared_because_; }
 
     WindowLocks& locks() noexcept { return locks_; }
     /// As WindowLocks has it.
@@ -62,7 +69,8 @@ class Window final : private WindowListener {
     void arrived(RequestId request) noexcept override;
     void note_promises() noexcept;
 
-    std::uint64_t uniform_unit_;  ///< 0 if the displacement units differ
+    std::unique_ptr<NodeSegment> node_segment_;  ///< nullptr: it has a cache of its own only
+    std::uint64_t uniform_unit_;                 ///< 0 if the displacement units differ
     bool atomics_synchronize_;
     bool caches_atomic_reads_;
     WindowCache cache_;  // beside these, for the hot paths
@@ -70,6 +78,7 @@ class Window final : private WindowListener {
     std::vector<std::uint64_t> units_;
     MPI_Win handle_;
     MpiWindowTransfers transport_;
+    const char* not_shared_because_ = "";
 };
 
 /// The contiguous runs of one access, origin beside target.

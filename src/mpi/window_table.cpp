@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -45,15 +46,49 @@ std::unique_ptr<Window> make_window(std::unique_ptr<LeaseSlot>& slot, std::uint6
     }
 }
 
-/// What tells this process's node from others'.
-std::uint64_t this_node() noexcept {
-    static const std::uint64_t node = [] {
-        std::array<char, MPI_MAX_PROCESSOR_NAME> name{};
-        int length = 0;
-        if (PMPI_Get_processor_name(name.data(), &length) != MPI_SUCCESS) return std::size_t{0};
-        return std::hash<std::string_view>{}({name.data(), static_cast<std::size_t>(length)});
-    }();
-    return node;
+/// Whether this process would share what it fetches with others of its node.
+enum class Sharing : std::uint64_t { wanted, not_with_threads, not_wanted };
+
+Sharing sharing_of(const Exposed& exposed, const Settings& settings) noexcept {
+    if (settings.node_buffer_bytes == 0 || exposed.shared || settings.mode == Mode::off ||
+        settings.mode == Mode::transparent)
+        return Sharing::not_wanted;
+    // Others could not tell what a thread has written since.
+    return interposer.threaded ? Sharing::not_with_threads : Sharing::wanted;
+}
+
+/// What ranks tell one another of a new window.
+struct Told {
+    std::uint64_t unit;
+    std::uint64_t size_bytes;
+    std::uint64_t base;  ///< where it begins
+    std::uint64_t node;
+    std::uint64_t overlaps;
+    std::uint64_t declared;
+    std::uint64_t world;
+    std::uint64_t has_summary;
+    Sharing sharing;
+    LeaseWindows::Offer leases;
+};
+
+/// For reports.
+void note_origin(WindowOrigin& origin, MPI_Comm comm, std::span<const Told> all,
+                 std::span<const std::uint64_t> worlds) noexcept {
+    const bool is_common = std::ranges::all_of(all, [](const Told& told) { return told.has_summary != 0; });
+    interposer.world.meet(comm, worlds, is_common);
+    origin.site = program_caller();
+    for (const Told& told : all)
+        origin.total_bytes += told.size_bytes;
+}
+
+/// Collective. \param nodes of each rank of `comm` \param sharing the least that a rank wants
+void share_with_node(Window& window, MPI_Comm comm, Rank self, std::span<const std::uint64_t> nodes,
+                     Sharing sharing) {
+    if (sharing == Sharing::not_wanted || !NodeSegment::is_of_use(nodes)) return;
+    if (sharing == Sharing::not_with_threads) return window.do_not_share("`MPI_THREAD_MULTIPLE`");
+    auto segment = NodeSegment::make(comm, nodes, window.cache().settings().node_buffer_bytes);
+    const bool is_alone = std::ranges::count(nodes, nodes[static_cast<std::size_t>(self)]) == 1;
+    if (!is_alone) window.share(std::move(segment));
 }
 
 }  // namespace
@@ -141,37 +176,30 @@ int WindowTable::attach(MPI_Win win, MPI_Comm comm, Exposed exposed, const Setti
     int ranks = 0, self = 0;
     PMPI_Comm_size(comm, &ranks);
     PMPI_Comm_rank(comm, &self);
-    struct Told {
-        std::uint64_t unit;
-        std::uint64_t size_bytes;
-        std::uint64_t base;  ///< where it begins
-        std::uint64_t node;
-        std::uint64_t overlaps;
-        std::uint64_t declared;
-        std::uint64_t world;
-        std::uint64_t has_summary;
-        LeaseWindows::Offer leases;
-    };
     constexpr int words = sizeof(Told) / sizeof(std::uint64_t);
     const Told mine{exposed.displacement_unit,
                     exposed.size_bytes,
                     reinterpret_cast<std::uintptr_t>(exposed.base),
-                    this_node(),
+                    this_node(settings.node_ranks),
                     overlaps_another(exposed) ? 1u : 0u,
                     exposed.declared ? 1u : 0u,
                     interposer.world.number(),
                     report_.has_summary() ? 1u : 0u,
+                    sharing_of(exposed, settings),
                     lease_offer(comm, exposed, settings)};
     std::vector<Told> all(static_cast<std::size_t>(ranks));
     const int status = PMPI_Allgather(&mine, words, MPI_UINT64_T, all.data(), words, MPI_UINT64_T, comm);
     if (status != MPI_SUCCESS) return status;
-    std::vector<std::uint64_t> units, worlds;
+    std::vector<std::uint64_t> units, worlds, nodes;
+    Sharing sharing = mine.sharing;
     std::vector<TargetMemory> memory;
     LeaseWindows::Offer leases = mine.leases;
     for (const Told& told : all) {
         leases = LeaseWindows::joined(leases, told.leases);
         units.push_back(told.unit);
         worlds.push_back(told.world);
+        nodes.push_back(told.node);
+        sharing = std::max(sharing, told.sharing);
         const bool is_declared = told.declared != 0;
         memory.push_back({.extent_bytes = told.size_bytes,
                           .page_phase = is_declared ? told.base % memory_page_bytes : 0,
@@ -180,14 +208,7 @@ int WindowTable::attach(MPI_Win win, MPI_Comm comm, Exposed exposed, const Setti
         exposed.overlapping |= told.overlaps != 0;
     }
     const auto here = std::ranges::count(memory, true, &TargetMemory::is_on_this_node);
-    if (report_.wanted()) {
-        const bool is_common =
-            std::ranges::all_of(all, [](const Told& told) { return told.has_summary != 0; });
-        interposer.world.meet(comm, worlds, is_common);
-        exposed.origin.site = program_caller();
-        for (const Told& told : all)
-            exposed.origin.total_bytes += told.size_bytes;
-    }
+    if (report_.wanted()) note_origin(exposed.origin, comm, all, worlds);
     if (std::ranges::all_of(units, [&](std::uint64_t unit) { return unit == units.front(); }))
         units.resize(1);
     std::unique_ptr<LeaseSlot> slot = lease_windows_.take(comm, leases);
@@ -195,6 +216,7 @@ int WindowTable::attach(MPI_Win win, MPI_Comm comm, Exposed exposed, const Setti
         return std::make_unique<Window>(win, ranks, self, std::move(units), settings, interposer.threaded);
     });
     window->cache().describe_memory(memory);
+    share_with_node(*window, comm, self, nodes, sharing);
     if (report_.wanted()) window->cache().keep_profile();
     if (exposed.shared) window->cache().bypass().keep_off();
     const std::lock_guard guard(mutex_);

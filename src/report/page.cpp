@@ -67,6 +67,16 @@ std::string calls_of(const WindowGroup& group) {
     return parts(calls);
 }
 
+/// What ranks of a node have shared.
+std::string node_text(const WindowGroup& group) {
+    const RangeCacheCounters& c = group.counters;
+    if (!group.not_shared.empty()) return "ranks share nothing: " + group.not_shared;
+    if (c.node_lookups == 0) return "";
+    return readable_count(c.node_hits) + " of " + readable_count(c.node_lookups) +
+           " ranges that were missing came from other ranks of the node (" +
+           readable_bytes(c.bytes_from_node) + ")";
+}
+
 std::string text_of(const WindowGroup& group) {
     const RangeCacheCounters& c = group.counters;
     const auto count_text = [](double count) { return readable_count(static_cast<std::uint64_t>(count)); };
@@ -102,6 +112,7 @@ std::string text_of(const WindowGroup& group) {
         text +=
             row("moved", readable_bytes(c.bytes_from_cache) + " from the cache, " +
                              readable_bytes(c.bytes_from_network + c.bytes_read_ahead) + " from the network");
+    text += row("node", node_text(group));
     const double saved_s = static_cast<double>(c.saved_ns) * 1e-9,
                  spent_s = static_cast<double>(c.spent_ns) * 1e-9;
     if (saved_s + spent_s != 0)

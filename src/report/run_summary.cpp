@@ -17,6 +17,7 @@ void merge(WindowGroup& into, const WindowGroup& from) {
     into.windows = std::max(into.windows, from.windows);
     into.ranks += from.ranks;
     into.counters.add(from.counters);
+    if (into.not_shared.empty()) into.not_shared = from.not_shared;
     for (const auto& [call, gets] : from.forgotten_by)
         into.forgotten_by[call] += gets;
     into.gets.add(from.gets);
@@ -132,6 +133,7 @@ RunSummary summary_of_rank(const Json& document) {
         WindowGroup group{.name = window.at("name"),
                           .mode = window.at("mode"),
                           .site = window.value("site", ""),
+                          .not_shared = window.value("not_shared", ""),
                           .bytes = window.value("bytes", std::uint64_t{0}),
                           .windows = window.at("windows"),
                           .counters = counters_of(window)};
@@ -163,7 +165,8 @@ std::vector<std::uint8_t> packed(const RunSummary& summary) {
         for (const CounterInfo& row : range_cache_counter_table)
             counters.push_back(g.counters.*row.member);
         groups.push_back({g.name, g.mode, g.site, g.bytes, g.windows, g.ranks, std::move(counters),
-                          g.forgotten_by, json_of(g.gets), json_of(g.hit_share), json_of(g.gain_s)});
+                          g.forgotten_by, json_of(g.gets), json_of(g.hit_share), json_of(g.gain_s),
+                          g.not_shared});
     }
     return Json::to_cbor(
         Json::array({summary.ranks, summary.elapsed_s, summary.memory_limit_bytes, summary.memory_taken_bytes,
@@ -192,6 +195,7 @@ RunSummary unpacked(const std::vector<std::uint8_t>& bytes) {
         group.gets = spread_of(from.at(8));
         group.hit_share = spread_of(from.at(9));
         group.gain_s = spread_of(from.at(10));
+        group.not_shared = from.at(11);
         summary.groups.push_back(std::move(group));
     }
     return summary;

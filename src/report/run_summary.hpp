@@ -33,6 +33,7 @@ struct WindowGroup {
     std::string name{};
     std::string mode{};
     std::string site{};         ///< who called for their creation
+    std::string not_shared{};   ///< why ranks of a node do not share, where they might; of any rank
     std::uint64_t bytes = 0;    ///< that all ranks of one expose together
     std::uint64_t windows = 0;  ///< of a rank, at most
     int ranks = 0;              ///< that have some

@@ -22,6 +22,8 @@
 #include <atomic>
 #include <cstdint>
 
+#include "base/clock.hpp"
+
 namespace nearfetch {
 
 class Acquires {
@@ -34,6 +36,14 @@ class Acquires {
     /// The same by MPI_Win_lock or MPI_Win_lock_all, from which the promise locks=access takes that effect.
     void acquire_by_lock(const char* cause) noexcept { step(cause); }
     std::uint64_t count() const noexcept { return number_.load(std::memory_order_relaxed); }
+
+    /// From now on it is noted when an acquire was, on the clock of the node: now is one.
+    void note_times() noexcept {
+        notes_times_.store(true, std::memory_order_relaxed);
+        time_.store(steady_ns(), std::memory_order_relaxed);
+    }
+    /// When the last one was. \pre note_times()
+    std::uint64_t time_ns() const noexcept { return time_.load(std::memory_order_relaxed); }
 
     /// Who caused the first acquire after this number, or the first one that is still known.
     /// \pre number < count()
@@ -63,6 +73,8 @@ class Acquires {
         else
             number = number_.fetch_add(1, std::memory_order_relaxed) + 1;
         causes_[number % causes_.size()].store(cause, std::memory_order_relaxed);
+        if (notes_times_.load(std::memory_order_relaxed)) [[unlikely]]
+            time_.store(steady_ns(), std::memory_order_relaxed);
         return number;
     }
 
@@ -70,6 +82,8 @@ class Acquires {
     std::atomic<std::uint64_t> last_other_{0};  ///< number of the last acquire that was no lock
     std::array<std::atomic<const char*>, 256> causes_{};
     std::atomic<bool> one_by_one_{false};
+    std::atomic<bool> notes_times_{false};
+    std::atomic<std::uint64_t> time_{0};
 };
 
 }  // namespace nearfetch

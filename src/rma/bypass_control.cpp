@@ -206,7 +206,10 @@ void BypassControl::after_passthrough(std::uint64_t calls, Bypassed kinds) noexc
         }
         Target& t = s_.at(target);
         s_.operations.mark_bypassed(target, kinds);
-        if (has(kinds, Bypassed::updates)) s_.leases.announce_update(target);
+        if (has(kinds, Bypassed::updates)) {
+            s_.leases.announce_update(target);
+            s_.cache.node().acquire_target(target);
+        }
         t.breaker.bypass(calls);
         t.put_breaker.bypass(calls);
         t.updates_when_opened = ~std::uint64_t{0};

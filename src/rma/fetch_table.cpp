@@ -74,9 +74,12 @@ void FetchTable::cancel_fill(Entry& entry) noexcept {
     cache_->abandon(&entry);
 }
 
-void FetchTable::fill_arrived_at_once(Entry& entry) noexcept {
+void FetchTable::fill_arrived_at_once(Entry& entry, bool fetched) noexcept {
     Fetches& fetches = at(entry.target());
-    fetches.delivery = Delivery::at_once;
+    if (fetched)
+        fetches.delivery = Delivery::at_once;
+    else
+        entry.set_flight(entry.data(), 0, entry.by_request());
     std::erase_if(fetches.waiters, [&](const Waiter& waiter) {
         if (waiter.entry != &entry) return false;
         serve(std::span(&waiter, 1));
@@ -227,7 +230,12 @@ void FetchTable::commit(Fetches& fetches, Entry& entry) noexcept {
     const bool changed = checked && std::memcmp(entry.data(), entry.source(), entry.size()) != 0;
     if (changed && fetches.delivery == Delivery::at_once) return cache_->abandon(&entry);
     if (changed) fetches.delivery = Delivery::later;
-    cache_->commit(&entry, checked && !changed ? entry.data() : entry.source());
+    const std::byte* const bytes = checked && !changed ? entry.data() : entry.source();
+    if (!entry.is_invalidated())
+        cache_.node().offer(entry.target(), entry.range(),
+                            entry.is_region() ? NodeLevel::Fetched::in_region : NodeLevel::Fetched::alone,
+                            entry.issue_time(), bytes);
+    cache_->commit(&entry, bytes);
 }
 
 }  // namespace nearfetch

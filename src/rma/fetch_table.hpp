@@ -49,8 +49,9 @@ class FetchTable {
     bool begin_fill(Entry& entry, RequestId request, std::span<const Waiter> waiting) noexcept;
     /// It did not start.
     void cancel_fill(Entry& entry) noexcept;
-    /// It has started, and is there already: nobody has to wait for it.
-    void fill_arrived_at_once(Entry& entry) noexcept;
+    /// It is there already: nobody has to wait for it.
+    /// \param fetched from its target; else it did not have to start, because the node level had its bytes
+    void fill_arrived_at_once(Entry& entry, bool fetched) noexcept;
 
     /// Something is on its way that is kept, or waited for.
     bool in_transit(Rank target) const noexcept;

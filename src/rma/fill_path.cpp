@@ -62,6 +62,7 @@ int FillPath::start(Entry& entry, Guard& guard, const Start& start_call) {
     const ByteRun run{entry.offset(), entry.size(), entry.data()};
     std::optional<DeliveryMark> mark;
     if (is_here) mark.emplace(run.origin, run.size);
+    entry.set_issue_time(s_.cache.node().issue_time(target));
     const std::uint64_t start_ticks = ticks();
     const auto call = [&] { return start_call(std::span(&run, 1)); };
     const int status = and_then([&] { return without_mutex(guard, call); },
@@ -72,10 +73,22 @@ int FillPath::start(Entry& entry, Guard& guard, const Start& start_call) {
     s_.get_started(target, run.size, ticks() - start_ticks);
     entry.set_flight(entry.data(), s_.operations.now(), entry.by_request());
     if (mark && mark->is_gone())
-        s_.fetches.fill_arrived_at_once(entry);
+        s_.fetches.fill_arrived_at_once(entry, true);
     else if (mark)
         s_.fetches.learn_later(target);
     return 0;
+}
+
+bool FillPath::is_near(const Get& get, const LookupPlan& plan, const Admission& admission) noexcept {
+    NodeLevel& node = s_.cache.node();
+    Entry& entry = *admission.entry;
+    if (!node.is_used(get.target) || !plan.waiting().empty() || s_.freshness.is_poll() ||
+        s_.operations.at(get.target).update_under_way() ||
+        !node.find(get.target, entry.range(), NodeLevel::Fetched::in_region, entry.data()))
+        return false;
+    s_.fetches.fill_arrived_at_once(entry, false);
+    s_.count(get.target, plan.is_partial() ? AccessType::partial_hit : AccessType::hit, get.size_bytes, 0);
+    return true;
 }
 
 int FillPath::fetch(const Get& get, GetStarter& starter, const LookupPlan& plan, const Admission& admission,

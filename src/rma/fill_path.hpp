@@ -31,6 +31,8 @@ class FillPath {
     /// complete the request before their bytes are in the program's buffer, but not before one run of bytes
     /// is in memory of our own.
     Admission admit_for_request(const Get& get, LookupPlan& plan) noexcept;
+    /// Whether another process of this node has fetched all that was admitted: then the get is served.
+    bool is_near(const Get& get, const LookupPlan& plan, const Admission& admission) noexcept;
     /// Fetches what was admitted. \return the starter's status
     int fetch(const Get& get, GetStarter& starter, const LookupPlan& plan, const Admission& admission,
               Guard& guard, std::uint64_t begin_ticks);

@@ -10,7 +10,8 @@ Freshness::Freshness(LazyRangeCache& cache, Acquires& acquires, std::uint64_t pa
 
 void Freshness::acquire(bool is_acquire_mode) noexcept {
     seen_acquires_ = acquires_.count();
-    is_acquire_mode ? cache_.acquire() : cache_.acquire_read_ahead();
+    const NodeTime when = acquires_.time_ns();
+    is_acquire_mode ? cache_.acquire_as_of(when) : cache_.acquire_read_ahead_as_of(when);
 }
 
 void Freshness::refresh(Rank target, std::span<const ByteRun> runs, std::uint64_t size_bytes) noexcept {

@@ -97,6 +97,11 @@ int GetPath::get(const Get& get, GetStarter& starter, Begun& begun) {
     } catch (const std::bad_alloc&) {
         return fetch_uncached(get, starter, guard);
     }
+    if (!plan.gaps().empty() && s_.cache.node().is_open()) {
+        const double network_ns = s_.at(get.target).cost.network_ticks(get.size_bytes) * ns_per_tick();
+        if (s_.cache.node().serves(get.target, network_ns))
+            take_from_node(get, plan, NodeLevel::Fetched::alone);
+    }
     if (plan.gap_bytes() != get.size_bytes) s_.leased.note_hit();
     return plan.gaps().empty() ? serve(get, starter, plan, guard, begun, begin_ticks)
                                : get_planned(get, starter, plan, guard, begun, begin_ticks);
@@ -110,10 +115,34 @@ bool GetPath::may_wait(const Get& get, const Entry& entry, const LookupPlan& pla
     return get.request == 0 || (entry.leads() && (waiting.empty() || waiting.front().entry == &entry));
 }
 
+/// Gaps that another process of this node has fetched so are copied, and enter this process's cache. What is
+/// polled has to come from the target, and what this process is writing is at no other one's.
+void GetPath::take_from_node(const Get& get, LookupPlan& plan, NodeLevel::Fetched how) noexcept {
+    if (s_.freshness.is_poll() || !s_.keeps_data() || s_.operations.at(get.target).update_under_way()) return;
+    plan.copy_resident();  // making room may evict it
+    plan.take_gaps([&](const ByteRun& gap) {
+        if (how == NodeLevel::Fetched::in_region && gap.size >= memory_page_bytes) return false;
+        if (!s_.cache.node().find(get.target, gap.range(), how, gap.origin)) return false;
+        if (is_deferred(get.target, gap)) return true;
+        try {
+            const Admission own = s_.cache->admit(get.target, gap.offset, gap.size, s_.cache->now(), true);
+            if (own.entry != nullptr) s_.cache->commit(own.entry, gap.origin);
+        } catch (const std::bad_alloc&) {
+            // Then this process goes on without a copy of its own.
+        }
+        return true;
+    });
+}
+
 /// Something is missing.
 int GetPath::get_planned(const Get& get, GetStarter& starter, LookupPlan& plan, Guard& guard, Begun& begun,
                          std::uint64_t begin_ticks) {
     Admission fill = fills_.admit_around(get, plan);
+    if (fill.entry == nullptr && s_.settings.read_ahead_bytes != 0 && s_.cache.node().is_used(get.target)) {
+        // The first miss of a region takes what it asks for; the second one takes the rest (is_near()).
+        take_from_node(get, plan, NodeLevel::Fetched::in_region);
+        if (plan.gaps().empty()) return serve(get, starter, plan, guard, begun, begin_ticks);
+    }
     const bool in_one = get.runs.size() == 1 || (plan.gaps().size() == 1 && plan.is_partial());
     const bool comes_late =
         get.request != 0 && !in_one && s_.fetches.delivery(get.target) != Delivery::at_once;
@@ -122,6 +151,10 @@ int GetPath::get_planned(const Get& get, GetStarter& starter, LookupPlan& plan, 
         if (fill.entry == nullptr) return fetch_uncached(get, starter, guard);
     }
     if (fill.entry == nullptr) return fetch(get, starter, plan, guard, begin_ticks);
+    if (fills_.is_near(get, plan, fill)) {
+        begun = Begun::served;
+        return 0;
+    }
     const int status = fills_.fetch(get, starter, plan, fill, guard, begin_ticks);
     if (get.request != 0 && s_.fetches.has_flight_of(get.target, get.request)) begun = Begun::leader;
     return status;
@@ -187,6 +220,7 @@ int GetPath::fetch(const Get& get, GetStarter& starter, LookupPlan& plan, Guard&
     DeliveryProbe probe;
     if (probes_delivery(get)) probe.begin(plan.gaps().front());
     if (s_.threaded) plan.copy_resident();
+    const NodeTime issue_time = s_.cache.node().issue_time(get.target);
     const std::uint64_t start_ticks = ticks();
     std::uint64_t started_ticks = 0;
     const int status = without_mutex(guard, [&] {
@@ -202,7 +236,7 @@ int GetPath::fetch(const Get& get, GetStarter& starter, LookupPlan& plan, Guard&
     s_.freshness.get_started(get, s_.operations.now(), probe);
     s_.origins.add(get.target, get.runs);
     s_.fetches.add_waiters(get.target, plan.waiting());
-    const AccessType admitted = admit(get, plan, stamp);
+    const AccessType admitted = admit(get, plan, stamp, issue_time);
     const ByteRange gap = plan.gaps().front().range();
     s_.profile_get(get.target, gap, gap, admitted >= AccessType::failing ? Fate::not_kept : Fate::kept);
     s_.count(get.target, plan.is_partial() ? AccessType::partial_hit : admitted, get.size_bytes,
@@ -214,7 +248,7 @@ int GetPath::fetch(const Get& get, GetStarter& starter, LookupPlan& plan, Guard&
 }
 
 /// Makes the gaps PENDING entries. Of several gaps the worst that happened names the access.
-AccessType GetPath::admit(const Get& get, const LookupPlan& plan, Stamp stamp) noexcept {
+AccessType GetPath::admit(const Get& get, const LookupPlan& plan, Stamp stamp, NodeTime issued) noexcept {
     AccessType worst = AccessType::direct;
     for (const ByteRun& gap : plan.gaps()) {
         const bool store = s_.may_keep(get.target, gap.range());
@@ -228,7 +262,10 @@ AccessType GetPath::admit(const Get& get, const LookupPlan& plan, Stamp stamp) n
             worst = std::max(worst, admission.type);
             s_.counters.too_large += gap.size > s_.cache->occupancy().buffer_bytes;
             entry = admission.entry;
-            if (entry != nullptr) admit_flight(gap, get, *entry);
+            if (entry != nullptr) {
+                entry->set_issue_time(store ? issued : 0);
+                admit_flight(gap, get, *entry);
+            }
         } catch (const std::bad_alloc&) {
             if (entry != nullptr) s_.cache->abandon(entry);
             worst = AccessType::failing;

@@ -68,6 +68,7 @@ class GetPath {
     }
     Served try_get_further(const RangeGet& get) noexcept;
     void note_hit(Rank target, const ByteRun& run) noexcept;
+    void take_from_node(const Get& get, LookupPlan& plan, NodeLevel::Fetched how) noexcept;
     int get_planned(const Get& get, GetStarter& starter, LookupPlan& plan, Guard& guard, Begun& begun,
                     std::uint64_t begin_ticks);
     int serve(const Get& get, GetStarter& starter, LookupPlan& plan, Guard& guard, Begun& begun,
@@ -77,7 +78,7 @@ class GetPath {
     int fetch_overlapping(const Get& get, GetStarter& starter, Guard& guard, std::uint64_t begin_ticks);
     bool may_wait(const Get& get, const Entry& entry, const LookupPlan& plan) const noexcept;
     bool probes_delivery(const Get& get) const noexcept;
-    AccessType admit(const Get& get, const LookupPlan& plan, Stamp stamp) noexcept;
+    AccessType admit(const Get& get, const LookupPlan& plan, Stamp stamp, NodeTime issued) noexcept;
     void admit_flight(const ByteRun& gap, const Get& get, Entry& entry);
     bool is_deferred(Rank target, const ByteRun& gap) noexcept;
 

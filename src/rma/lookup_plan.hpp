@@ -33,6 +33,16 @@ class LookupPlan {
         partial_ = is_partial();
         resident_.clear();
     }
+    /// Calls take(gap) for each gap; those of which it says so have come from elsewhere.
+    template <class Take>
+    void take_gaps(const Take& take) {
+        std::erase_if(gaps_, [&](const ByteRun& gap) {
+            if (!take(gap)) return false;
+            gap_bytes_ -= gap.size;
+            partial_ = true;
+            return true;
+        });
+    }
     /// Some of it is there, or on its way.
     bool is_partial() const noexcept { return partial_ || !resident_.empty() || !waiting_.empty(); }
     std::span<const Waiter> waiting() const noexcept { return waiting_; }

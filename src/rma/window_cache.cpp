@@ -52,6 +52,15 @@ void WindowCache::describe_memory(std::span<const TargetMemory> of_each) noexcep
     }
 }
 
+void WindowCache::open_node_level(const NodeBuffer& buffer) {
+    const Guard guard = state_.lock();
+    NodeLevel& node = state_.cache.node();
+    state_.process.acquires.note_times();
+    node.open(buffer, ranks());
+    for (Rank target = 0; target < ranks(); ++target)
+        node.describe(target, state_.at(target).memory);
+}
+
 void WindowCache::acquire() noexcept {
     const Guard guard = state_.lock();
     state_.cache.acquire();
@@ -92,6 +101,11 @@ RangeCacheCounters WindowCache::counters() const {
     RangeCacheCounters sum = state_.totals();
     sum.lease_looks += state_.leases.looks();
     sum.lease_waits += state_.leases.waits();
+    const NodeLevel& node = state_.cache.node();
+    sum.node_lookups += node.lookups();
+    sum.node_hits += node.found();
+    sum.bytes_from_node += node.found_bytes();
+    sum.node_offers += node.offered();
     Balance all;
     for (Rank target = 0; target < ranks(); ++target) {
         const Target& t = state_.at(target);

@@ -61,6 +61,10 @@ class WindowCache {
     /// Says what memory each rank exposes. Without this nothing is read ahead.
     void describe_memory(std::span<const TargetMemory> of_each) noexcept;
 
+    /// What other processes of this node have fetched serves gets, too. \pre describe_memory()
+    /// \param buffer its memory outlives this \throws std::bad_alloc
+    void open_node_level(const NodeBuffer& buffer);
+
     /// Later gets may not use what was cached earlier.
     void acquire() noexcept;
     /// Asks for a range ahead of its use; the transfer goes straight into the cache.

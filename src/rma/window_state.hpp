@@ -96,8 +96,9 @@ struct WindowState {
         if (!runs.empty()) announce_update(target);
         operations.start_update(target, runs, combined);
     }
-    /// Under a shared lock others may cache what it changes.
+    /// Under a shared lock others may cache what it changes. What others of this node have fetched lacks it.
     void announce_update(Rank target) noexcept {
+        cache.node().acquire_target(target);
         if (epochs.may_flush(target)) leases.announce_update(target);
     }
     /// A get has been started. How long it takes is known if it is alone on its way.

@@ -136,6 +136,29 @@ def test_summary_and_report_say_the_same(family: str, what: str, tmp_path: Path)
     assert f"made at {'' if what == 'no-window' else 'situations('}" in page or what == "no-window"
 
 
+SHARING = {
+    "no-reuse": ([], r" node [\d,]+ of [\d,]+ ranges that were missing came from other ranks of the node \("),
+    "threads": ([], r" node ranks share nothing: `MPI_THREAD_MULTIPLE` "),
+    "allreduce": (
+        ["bash", "-c", 'ulimit -f 60000; exec "$0" "$@"'],
+        r" node ranks share nothing: the memory for it cannot be made or mapped ",
+    ),
+}
+"""By what the program is told: a command before it, and what the page says of two nodes of two ranks."""
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("what", SHARING)
+def test_whether_ranks_of_a_node_share_is_said(family: str, what: str) -> None:
+    before, sentence = SHARING[what]
+    settings = {"summary": "on", "bypass": "off", "node_ranks": "2"}
+    done = Job(family, [what], ranks=4).run(settings, before=before)
+    assert done.returncode == 0, done.stderr
+    assert re.search(sentence, in_one_line(page_in(done.stderr)) + " "), done.stderr
+    done = Job(family, [what]).run(settings, before=before)
+    assert "\n    node " not in page_in(done.stderr), "there is one node"
+
+
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_program_without_nearfetch_is_noticed(family: str, tmp_path: Path) -> None:
     job = Job(family, ["no-reuse"])

@@ -58,6 +58,7 @@ TEST(RunSummary, SurvivesAMessage) {
     Json one = window("a", 100, 50);
     one["forgotten_by"] = {{"MPI_Recv", 50}};
     one["forgotten"] = 50;
+    one["not_shared"] = "threads";
     RunSummary sent = summary_of_rank(document({one, window("idle", 0, 0)}));
     Json threaded = document({});
     threaded["thread_multiple"] = true;
@@ -68,6 +69,7 @@ TEST(RunSummary, SurvivesAMessage) {
     EXPECT_EQ(got.elapsed_s, 2.0);
     EXPECT_EQ(got.memory_origin, "memory_bytes");
     EXPECT_TRUE(got.is_threaded) << "of some rank";
+    EXPECT_EQ(got.groups[0].not_shared, "threads");
     ASSERT_EQ(got.groups.size(), 2u);
     EXPECT_TRUE(got.groups[0].is_like(sent.groups[0]));
     EXPECT_EQ(got.groups[0].counters, sent.groups[0].counters);

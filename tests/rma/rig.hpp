@@ -33,9 +33,9 @@ class PutWhole final : public PutStarter {
 
 class Rig : public WindowTransfers, public WindowListener {
   public:
-    Rig(const Settings& settings, Rank ranks, std::size_t bytes_per_rank, bool threaded = false)
-        : window(settings, ranks, 0, threaded, process, *this, *this),
-          memory(static_cast<std::size_t>(ranks)) {
+    Rig(const Settings& settings, Rank ranks, std::size_t bytes_per_rank, bool threaded = false,
+        ProcessState& of = process)
+        : window(settings, ranks, 0, threaded, of, *this, *this), memory(static_cast<std::size_t>(ranks)) {
         for (auto& m : memory)
             m.resize(bytes_per_rank);
         window.locks().change_epochs([](EpochTracker& epochs) { epochs.set_all(Epoch::passive); });

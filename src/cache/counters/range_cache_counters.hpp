@@ -61,6 +61,10 @@ struct RangeCacheCounters {
     std::uint64_t dropped = 0;
     std::uint64_t own_memory = 0;
     std::uint64_t same_node = 0;
+    std::uint64_t node_lookups = 0;
+    std::uint64_t node_hits = 0;
+    std::uint64_t bytes_from_node = 0;
+    std::uint64_t node_offers = 0;
     std::uint64_t breaker_open = 0;
     std::uint64_t too_large = 0;
     std::uint64_t first_reads = 0;
@@ -149,6 +153,14 @@ inline constexpr std::array range_cache_counter_table{
     CounterInfo{"own_memory", &RangeCacheCounters::own_memory,
                 "of the bypassed gets, those of the process's own memory"},
     CounterInfo{"same_node", &RangeCacheCounters::same_node, "gets of other processes of the same node"},
+    CounterInfo{
+        "node_lookups", &RangeCacheCounters::node_lookups,
+        "ranges that were missing, and were looked for among what other processes of the node have fetched"},
+    CounterInfo{"node_hits", &RangeCacheCounters::node_hits, "of these, ranges that were found there"},
+    CounterInfo{"bytes_from_node", &RangeCacheCounters::bytes_from_node,
+                "bytes of these ranges, which are among the bytes from the cache"},
+    CounterInfo{"node_offers", &RangeCacheCounters::node_offers,
+                "ranges that were fetched, and kept for other processes of the node"},
     CounterInfo{"breaker_open", &RangeCacheCounters::breaker_open,
                 "of the bypassed gets, those of targets whose circuit breaker is open or was never closed"},
     CounterInfo{"too_large", &RangeCacheCounters::too_large,

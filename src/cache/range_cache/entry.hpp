@@ -23,6 +23,8 @@ class alignas(64) Entry : public EvictionItem {
     bool is_pending() const noexcept { return served_ == nullptr; }
     /// Overwritten or invalidated in flight: its data will not enter the cache.
     bool is_invalidated() const noexcept { return invalidated_; }
+    /// Admitted by read-ahead.
+    bool is_region() const noexcept { return read_ahead_; }
     /// Its buffer memory; nullptr if it will not be stored. A transfer may write here while the entry is
     /// pending.
     std::byte* data() noexcept { return storage_; }
@@ -44,6 +46,9 @@ class alignas(64) Entry : public EvictionItem {
     bool leads() const noexcept { return by_request_ && source_ == storage_; }
     const std::byte* source() const noexcept { return source_; }
     std::uint64_t issued() const noexcept { return issued_; }
+    /// When it was issued, on the node's clock (cache/node_buffer); 0: not known.
+    void set_issue_time(std::uint64_t ns) noexcept { issue_time_ = ns; }
+    std::uint64_t issue_time() const noexcept { return issue_time_; }
 
   private:
     friend class RangeCache;
@@ -67,6 +72,7 @@ class alignas(64) Entry : public EvictionItem {
         Entry* next_spare_;  ///< in the pool
     };
     std::uint64_t issued_ = 0;
+    std::uint64_t issue_time_ = 0;
     AskedBytes* asked_ = nullptr;  ///< of read-ahead that expires
     std::uint32_t id_ = 0;
     bool store_ = false;

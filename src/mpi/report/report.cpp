@@ -53,6 +53,7 @@ void Report::add(Window& window, const WindowOrigin& origin) noexcept {
         Record record{.name = window.name(),
                       .mode = std::string(mode_name(window.mode())),
                       .site = origin.site == nullptr ? "" : place_of(origin.site),
+                      .not_shared = window.not_shared_because(),
                       .total_bytes = origin.total_bytes,
                       .ranks = window.cache().ranks(),
                       .counters = window.cache().counters(),
@@ -138,6 +139,7 @@ void Report::print_summary(const MemoryLimit& memory) noexcept {
 Json Report::json_of(const Record& record) {
     Json window{{"name", record.name},         {"mode", record.mode},       {"site", record.site},
                 {"bytes", record.total_bytes}, {"windows", record.windows}, {"ranks", record.ranks}};
+    if (!record.not_shared.empty()) window["not_shared"] = record.not_shared;
     for (const CounterInfo& counter : range_cache_counter_table)
         window[std::string(counter.name)] = record.counters.*counter.member;
     window["forgotten_by"] = Json::object();

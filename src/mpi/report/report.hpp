@@ -53,6 +53,7 @@ class Report {
         std::string name;
         std::string mode;
         std::string site;
+        std::string not_shared{};
         std::uint64_t total_bytes = 0;
         std::size_t windows = 1;  ///< more than one: a sum
         int ranks = 0;

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The level under a window's range cache: what other processes of its node have fetched
+// (cache/node_buffer/node_buffer.hpp). Closed until open().
+//
+// Consistency. A record says when its get was issued, on a clock that all processes of the node share. It
+// serves a get of this process if that was after this process's last acquire. So its bytes were read at the
+// target after all writes that this process may know of (docs/node-level.md). An update of this
+// process counts like an acquire of its target, at the first lookup after it is complete.
+//
+// Sharing has to pay. Where processes of a node ask for different things lookups gain nothing. If what was
+// found would have taken less of the network than lookups and offers took, there are none of them for a
+// while, which doubles each time.
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "base/types.hpp"
+#include "cache/node_buffer/node_buffer.hpp"
+#include "rma/front_end.hpp"
+
+namespace nearfetch {
+
+class NodeLevel {
+  public:
+    /// From now on it is used, for targets of other nodes. \pre the buffer's memory outlives this
+    /// \throws std::bad_alloc
+    void open(const NodeBuffer& buffer, Rank ranks) {
+        of_.assign(static_cast<std::size_t>(ranks), {});
+        buffer_ = buffer;
+        since_ = steady_ns();
+    }
+    bool is_open() const noexcept { return buffer_.has_value(); }
+    /// Targets of this node are left out: their memory is as near as the buffer. \pre open()
+    void describe(Rank target, const TargetMemory& memory) noexcept {
+        at(target).is_left_out = memory.is_on_this_node;
+        at(target).page_phase = memory.page_phase;
+    }
+
+    /// What was issued until then is not to be served any more.
+    void acquire(NodeTime when) noexcept { since_ = std::max(since_, when); }
+    /// The same of one target, until the next lookup.
+    void acquire_target(Rank target) noexcept {
+        if (is_open()) at(target).is_acquired = true;
+    }
+
+    /// A get missed the first level: whether to look it up here.
+    /// \param network_ns what the network takes for it; 0: not known
+    bool serves(Rank target, double network_ns) noexcept {
+        return is_open() && !at(target).is_left_out && step(network_ns);
+    }
+    /// The same, without counting a miss.
+    bool is_used(Rank target) const noexcept { return is_open() && paused_ == 0 && !at(target).is_left_out; }
+    /// Whether a range was fetched as it was asked for, or with others of its region (rma/read_ahead.hpp).
+    enum class Fetched : std::uint8_t { alone, in_region };
+    /// Copies the range's bytes, if they are there and fresh. \pre is_used()
+    bool find(Rank target, ByteRange range, Fetched how, std::byte* to) noexcept;
+    /// For offer(), of a get that is issued now; 0: its bytes are not to be offered.
+    NodeTime issue_time(Rank target) const noexcept { return is_used(target) ? steady_ns() : 0; }
+    /// What a get has brought that was issued at that time. \pre this process has not written there since
+    void offer(Rank target, ByteRange range, Fetched how, NodeTime issued, const std::byte* from) noexcept {
+        if (issued != 0 && buffer_->offer(target, key_of(target, range, how), range, issued, from))
+            ++offered_;
+    }
+
+    std::uint64_t lookups() const noexcept { return lookups_; }
+    std::uint64_t found() const noexcept { return found_; }
+    std::uint64_t found_bytes() const noexcept { return found_bytes_; }
+    std::uint64_t offered() const noexcept { return offered_; }
+
+  private:
+    struct Target {
+        NodeTime since = 0;
+        bool is_acquired = false;  ///< later than that, but not after the next lookup
+        bool is_left_out = false;
+        std::uint64_t page_phase = 0;
+    };
+
+    bool step(double network_ns) noexcept;
+    /// A region is found by the page of memory that it begins in, since ranks may lack different bytes of it.
+    NodeBuffer::Key key_of(Rank target, ByteRange range, Fetched how) const noexcept {
+        return how == Fetched::alone ? range.begin
+                                     : ~((range.begin + at(target).page_phase) / memory_page_bytes);
+    }
+    NodeTime since(Rank target) noexcept;
+    Target& at(Rank target) noexcept { return of_[static_cast<std::size_t>(target)]; }
+    const Target& at(Rank target) const noexcept { return of_[static_cast<std::size_t>(target)]; }
+
+    static constexpr std::uint64_t first_pause = 1024;
+
+    std::optional<NodeBuffer> buffer_;
+    NodeTime since_ = 0;
+    std::vector<Target> of_;
+    std::uint64_t lookups_ = 0;
+    std::uint64_t found_ = 0;
+    std::uint64_t found_bytes_ = 0;
+    std::uint64_t offered_ = 0;
+    std::uint64_t paused_ = 0;  ///< misses that are still not looked up
+    std::uint64_t pause_ = first_pause;
+    std::uint64_t interval_lookups_ = 0;
+    std::uint64_t interval_found_ = 0;
+};
+
+}  // namespace nearfetch

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What processes of one node share: a test for each sentence of docs/node-level.md.
+
+#include <gtest/gtest.h>
+
+#include <memory>
+
+#include "rig.hpp"
+
+namespace nearfetch {
+namespace {
+
+using testing::Rig;
+using Buffer = std::vector<unsigned char>;
+
+constexpr std::size_t memory_bytes = 1 << 16;
+
+/// A process with a window of three ranks. Rank 2 is of its own node.
+struct Process {
+    Process(const NodeBuffer& buffer, const Settings& settings)
+        : rig(settings, 3, memory_bytes, false, state) {
+        std::vector<TargetMemory> memory(3, {.extent_bytes = memory_bytes});
+        memory[0].is_on_this_node = memory[2].is_on_this_node = true;
+        rig.window.describe_memory(memory);
+        rig.window.open_node_level(buffer);
+    }
+
+    Buffer read(Rank target, std::uint64_t offset, std::uint64_t size) {
+        Buffer to(size, 0xee);
+        EXPECT_EQ(rig.get(target, offset, size, to.data()), 0);
+        rig.flush(target);
+        return to;
+    }
+    /// Whether the network is asked, for what the memory has.
+    bool fetches(Rank target, std::uint64_t offset, std::uint64_t size) {
+        const std::uint64_t before = rig.messages;
+        EXPECT_EQ(read(target, offset, size), there(target, offset, size));
+        return rig.messages != before;
+    }
+    Buffer there(Rank target, std::uint64_t offset, std::uint64_t size) const {
+        const auto begin =
+            rig.memory[static_cast<std::size_t>(target)].begin() + static_cast<std::ptrdiff_t>(offset);
+        return {begin, begin + static_cast<std::ptrdiff_t>(size)};
+    }
+    void acquire() { state.acquires.acquire(); }
+    RangeCacheCounters counters() const { return rig.window.counters(); }
+
+    ProcessState state;
+    Rig rig;
+};
+
+Settings settings_of(Mode mode) {
+    Settings settings = Rig::settings(mode);
+    settings.read_ahead_bytes = 0;
+    return settings;
+}
+
+/// Two processes of a node. Each has a copy of the targets' memory, as if the network read the same.
+struct NodeLevelTest : ::testing::Test {
+    static constexpr std::uint64_t record_bytes = 4 << 20;
+
+    NodeLevelTest() : memory(NodeBuffer::memory_bytes(record_bytes) / 64 + 1) {
+        const std::span<std::byte> bytes{memory.data()->bytes, 64 * memory.size()};
+        EXPECT_TRUE(NodeBuffer::create(bytes, record_bytes));
+        make(settings_of(Mode::acquire));
+    }
+    void make(const Settings& settings) {
+        const NodeBuffer buffer(memory.data()->bytes);
+        one = std::make_unique<Process>(buffer, settings);
+        other = std::make_unique<Process>(buffer, settings);
+        for (std::size_t i = 0; i < 3 * memory_bytes; ++i)
+            write(static_cast<Rank>(i / memory_bytes), i % memory_bytes, static_cast<unsigned char>(i * 7));
+    }
+    /// A third process writes.
+    void write(Rank target, std::size_t offset, unsigned char value) {
+        for (Process* process : {one.get(), other.get()})
+            process->rig.memory[static_cast<std::size_t>(target)][offset] = value;
+    }
+
+    struct alignas(64) Line {
+        std::byte bytes[64];
+    };
+    std::vector<Line> memory;
+    std::unique_ptr<Process> one, other;
+};
+
+TEST_F(NodeLevelTest, WhatOneHasFetchedServesTheOther) {
+    EXPECT_TRUE(one->fetches(1, 64, 200));
+    EXPECT_FALSE(other->fetches(1, 64, 200));
+    EXPECT_FALSE(other->fetches(1, 64, 100));
+    EXPECT_TRUE(other->fetches(1, 300, 8));
+    EXPECT_FALSE(one->fetches(1, 300, 8));
+    const RangeCacheCounters counted = other->counters();
+    EXPECT_EQ(counted.node_hits, 1u);
+    EXPECT_EQ(counted.bytes_from_node, 200u);
+    EXPECT_EQ(counted.node_offers, 1u);
+    // It is in the other one's own cache now.
+    EXPECT_EQ(counted.hits, 2u);
+    EXPECT_EQ(counted.gets, 3u);
+    EXPECT_EQ(counted.node_lookups, 2u);
+}
+
+TEST_F(NodeLevelTest, NothingIsFoundBeforeItsGetIsComplete) {
+    Buffer to(64);
+    one->rig.get(1, 0, 64, to.data());
+    EXPECT_TRUE(other->fetches(1, 0, 64));
+}
+
+TEST_F(NodeLevelTest, AfterAnAcquireNothingServesThatWasIssuedBefore) {
+    one->fetches(1, 0, 64);
+    write(1, 0, 99);
+    other->acquire();
+    EXPECT_TRUE(other->fetches(1, 0, 64));
+    // What it has fetched then may serve the first one, whose last acquire is older.
+    one->acquire();
+    write(1, 100, 98);
+    EXPECT_TRUE(one->fetches(1, 100, 8));
+    EXPECT_FALSE(other->fetches(1, 100, 8));
+}
+
+TEST_F(NodeLevelTest, WhatWasIssuedBeforeAnAcquireAndCompletedAfterItServesNobody) {
+    Buffer to(64);
+    one->rig.get(1, 0, 64, to.data());
+    one->rig.arrive(1);
+    write(1, 0, 99);
+    other->acquire();
+    one->rig.flush(1);
+    EXPECT_TRUE(other->fetches(1, 0, 64));
+}
+
+TEST_F(NodeLevelTest, AnAcquireOfTheOtherProcessTakesNothingAway) {
+    one->fetches(1, 0, 64);
+    one->acquire();
+    one->fetches(1, 64, 64);
+    EXPECT_FALSE(other->fetches(1, 0, 64));
+}
+
+TEST_F(NodeLevelTest, AProcessSeesItsOwnPuts) {
+    one->fetches(1, 0, 64);
+    one->fetches(1, 64, 64);
+    one->fetches(1, 512, 8);
+    unsigned char value[8] = {1, 2, 3, 4, 5, 6, 7, 8};
+    other->rig.put(1, 8, 8, value);
+    EXPECT_TRUE(other->fetches(1, 64, 64));  // nothing of that target while a put is under way
+    other->rig.flush(1);
+    for (std::size_t i = 0; i < 8; ++i)
+        write(1, 8 + i, value[i]);
+    EXPECT_TRUE(other->fetches(1, 0, 64));
+    EXPECT_TRUE(other->fetches(1, 512, 8));
+}
+
+TEST_F(NodeLevelTest, AProcessSeesItsPutsToATargetThatItHasNotRead) {
+    Settings settings = settings_of(Mode::acquire);
+    settings.write_combining_bytes = 0;
+    make(settings);
+    unsigned char value[8] = {1, 2, 3, 4, 5, 6, 7, 8};
+    other->rig.put(1, 8, 8, value);
+    one->fetches(1, 0, 64);  // before the put is there
+    other->rig.flush(1);
+    EXPECT_TRUE(other->fetches(1, 0, 64));
+}
+
+TEST_F(NodeLevelTest, WhatAPutOvertakesIsNotOffered) {
+    Buffer to(64);
+    unsigned char value = 200;
+    one->rig.get(1, 0, 64, to.data());
+    one->rig.put(1, 8, 1, &value);
+    one->rig.flush(1);
+    EXPECT_EQ(one->counters().node_offers, 0u);
+    // Nor is what is fetched while the put is under way.
+    one->rig.late_puts = true;
+    one->rig.put(1, 80, 1, &value);
+    one->rig.get(1, 64, 64, to.data());
+    one->rig.flush(1);
+    EXPECT_EQ(one->counters().node_offers, 0u);
+}
+
+TEST_F(NodeLevelTest, APollGoesToTheTarget) {
+    one->fetches(1, 0, 8);
+    EXPECT_FALSE(other->fetches(1, 0, 8));
+    write(1, 0, 99);
+    EXPECT_TRUE(other->fetches(1, 0, 8));  // the same get again
+}
+
+TEST_F(NodeLevelTest, TargetsOfTheSameNodeAreLeftOut) {
+    one->fetches(2, 0, 64);
+    EXPECT_TRUE(other->fetches(2, 0, 64));
+    EXPECT_EQ(one->counters().node_offers, 0u);
+    EXPECT_EQ(other->counters().node_lookups, 0u);
+}
+
+TEST_F(NodeLevelTest, AModeThatKeepsNothingSharesNothing) {
+    for (const Mode mode : {Mode::off, Mode::transparent}) {
+        make(settings_of(mode));
+        one->fetches(1, 0, 64);
+        EXPECT_TRUE(other->fetches(1, 0, 64));
+        EXPECT_EQ(one->counters().node_offers, 0u);
+        EXPECT_EQ(other->counters().node_lookups, 0u);
+    }
+}
+
+TEST_F(NodeLevelTest, InModeUserDefinedAnInvalidationCounts) {
+    make(settings_of(Mode::user_defined));
+    one->fetches(1, 0, 64);
+    EXPECT_FALSE(other->fetches(1, 0, 64));
+    one->fetches(1, 64, 64);
+    write(1, 64, 99);
+    other->rig.window.acquire();
+    EXPECT_TRUE(other->fetches(1, 64, 64));
+}
+
+TEST_F(NodeLevelTest, PartsOfAGetAreFoundEach) {
+    one->fetches(1, 0, 64);
+    one->fetches(1, 128, 64);
+    EXPECT_TRUE(other->fetches(1, 64, 64));
+    EXPECT_TRUE(other->fetches(1, 96, 200));  // what is missing of it begins elsewhere
+    Buffer to(128);
+    const ByteRun runs[] = {{0, 64, reinterpret_cast<std::byte*>(to.data())},
+                            {128, 64, reinterpret_cast<std::byte*>(to.data()) + 64}};
+    const std::uint64_t before = other->rig.messages;
+    other->rig.get(1, runs);
+    EXPECT_EQ(other->rig.messages, before);
+    EXPECT_EQ(other->rig.begun, Begun::served);
+    EXPECT_EQ(Buffer(to.begin(), to.begin() + 64), other->there(1, 0, 64));
+    EXPECT_EQ(Buffer(to.begin() + 64, to.end()), other->there(1, 128, 64));
+}
+
+TEST_F(NodeLevelTest, RegionsThatAreReadAheadAreShared) {
+    Settings settings = settings_of(Mode::acquire);
+    settings.read_ahead_bytes = 4096;
+    make(settings);
+    for (std::uint64_t i = 0; i < 8; ++i)
+        one->fetches(1, 8 * i, 8);
+    const std::uint64_t messages = one->rig.messages;
+    for (std::uint64_t i = 0; i < 8; ++i)
+        EXPECT_FALSE(other->fetches(1, 8 * i, 8));
+    // The first get of a region comes alone, and the second one with the rest of it.
+    EXPECT_EQ(messages, 2u);
+    EXPECT_EQ(other->rig.messages, 0u);
+    // The first alone, the second in its region, the third with all of that.
+    EXPECT_EQ(other->counters().node_hits, 3u);
+}
+
+TEST_F(NodeLevelTest, WhereNothingIsFoundItIsSoonNotAsked) {
+    const std::uint64_t gets = 4000;
+    for (std::uint64_t i = 0; i < gets; ++i)
+        one->read(1, i * 8, 8);
+    EXPECT_LT(one->counters().node_lookups, 4 * 256u);
+    EXPECT_LT(one->counters().node_offers, 4 * 256u);
+}
+
+}  // namespace
+}  // namespace nearfetch
