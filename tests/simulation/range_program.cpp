@@ -40,6 +40,9 @@ constexpr std::array kinds{
     Info{Kind::prefetch, 4, "prefetch"},
     Info{Kind::invalidate, 1, "invalidate"},
     Info{Kind::lock, 3, "get under a lock"},
+    Info{Kind::neighbour_get, 20, "get by a neighbour"},
+    Info{Kind::neighbour_flush, 6, "flush by a neighbour"},
+    Info{Kind::neighbour_acquire, 6, "acquire by a neighbour"},
 };
 
 Settings make_settings(Dice& dice, bool read_only) {
@@ -68,6 +71,7 @@ Settings make_settings(Dice& dice, bool read_only) {
     s.combining_buffer_bytes = dice.one_of<std::uint64_t>({2048, 6144, 65536});
     s.check_hits = dice.one_in(4) ? 1 + dice.below(4) : 0;
     s.seed = dice.below(1000);
+    s.node_buffer_bytes = dice.one_of<std::uint64_t>({0, 1 << 16, 1 << 20});
     return s;
 }
 
@@ -102,12 +106,22 @@ class Generator {
         op.size_bytes = dice_.one_in(4) ? 1 + dice_.below(700) : 1 + dice_.below(64);
         op.offset = dice_.one_in(2) ? dice_.below(64) * 48 : dice_.below(RangeProgram::memory_bytes - 700);
         op.offset = std::min(op.offset, RangeProgram::memory_bytes - op.size_bytes);
+        // What both processes of a node ask for is the same range.
+        if (kind == Kind::neighbour_get) shared_ = op;
+        const bool may_share = kind == Kind::get || kind == Kind::get_request || kind == Kind::change;
+        if (may_share && shared_.size_bytes != 0 && dice_.one_in(2)) {
+            op.target = shared_.target;
+            op.offset = shared_.offset;
+            op.size_bytes = shared_.size_bytes;
+        }
         switch (kind) {
             case Kind::finish_request:
             case Kind::free_request:
             case Kind::abandon_request:
             case Kind::flush_all:
             case Kind::invalidate:
+            case Kind::neighbour_flush:
+            case Kind::neighbour_acquire:
             case Kind::state:
             case Kind::flush:
             case Kind::flush_local:
@@ -123,6 +137,7 @@ class Generator {
 
     Dice dice_;
     RangeProgram p_;
+    RangeOp shared_;  ///< what the neighbour asked for last
 };
 
 }  // namespace
@@ -139,7 +154,8 @@ std::string to_text(const RangeProgram& program) {
          << ",\n  bypass " << (s.bypass == Bypass::on ? "on" : "off") << ", read_ahead_bytes "
          << s.read_ahead_bytes << ", read_only_phases " << s.read_only_phases << ", check_hits "
          << s.check_hits << ",\n  write_combining_bytes " << s.write_combining_bytes
-         << ", combining_buffer_bytes " << s.combining_buffer_bytes;
+         << ", combining_buffer_bytes " << s.combining_buffer_bytes << ", node_buffer_bytes "
+         << s.node_buffer_bytes;
     if (s.bypass == Bypass::on)
         text << " (with bypass, decisions depend on measured times: it may not fail every time)";
     return text.str();
@@ -149,7 +165,8 @@ std::string to_text(const RangeOp& op) {
     std::ostringstream text;
     text << '#' << op.id << " ";
     text << name_in(kinds, op.kind);
-    if (op.kind != Kind::flush_all && op.kind != Kind::invalidate && op.kind != Kind::state)
+    if (op.kind != Kind::flush_all && op.kind != Kind::invalidate && op.kind != Kind::state &&
+        op.kind != Kind::neighbour_acquire)
         text << ", target " << op.target;
     if (op.size_bytes != 0) text << ": " << op.offset << '+' << op.size_bytes;
     return text.str();

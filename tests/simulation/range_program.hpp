@@ -37,7 +37,10 @@ struct RangeOp {
         state,   ///< changes the setting `bypass`
         prefetch,
         invalidate,
-        lock,  ///< a get in a lock epoch of its own, whose lock may be elided
+        lock,           ///< a get in a lock epoch of its own, whose lock may be elided
+        neighbour_get,  ///< by another process of the node (neighbour.hpp)
+        neighbour_flush,
+        neighbour_acquire,
     };
     std::uint32_t id = 0;
     Kind kind = Kind::get;

@@ -7,8 +7,9 @@
 
 #include "../rma/rig.hpp"
 #include "base/error.hpp"
-#include "base/ticks.hpp"
 #include "dice.hpp"
+#include "neighbour.hpp"
+#include "told_time.hpp"
 
 namespace nearfetch::simulation {
 
@@ -16,20 +17,6 @@ namespace {
 
 using Kind = RangeOp::Kind;
 using testing::Rig;
-
-/// While it lives, time is simulated: each reading advances it by a fixed amount.
-class ToldTime {
-  public:
-    explicit ToldTime(std::uint64_t step_ticks) noexcept : ticks_{.now = 0, .step = step_ticks} {
-        simulated_ticks = &ticks_;
-    }
-    ~ToldTime() { simulated_ticks = nullptr; }
-    ToldTime(const ToldTime&) = delete;
-    ToldTime& operator=(const ToldTime&) = delete;
-
-  private:
-    SimulatedTicks ticks_;
-};
 
 /// With a fault a completed check may still be in flight, to memory that is freed.
 Settings settings_for(Settings settings, Fault fault) {
@@ -52,6 +39,12 @@ class RangeRun {
         rig_.keeps_puts = fault == Fault::kept_puts;
         rig_.window.describe_memory(
             std::vector<TargetMemory>(RangeProgram::ranks, {.extent_bytes = RangeProgram::memory_bytes}));
+        const Mode mode = program.settings.mode;
+        if (program.settings.node_buffer_bytes != 0 && mode != Mode::off && mode != Mode::transparent) {
+            neighbour_ = std::make_unique<Neighbour>(program.settings, RangeProgram::ranks,
+                                                     RangeProgram::memory_bytes);
+            rig_.window.open_node_level(neighbour_->buffer());
+        }
         for (auto& memory : rig_.memory)
             for (auto& byte : memory)
                 byte = static_cast<unsigned char>(dice_.below(256));
@@ -137,6 +130,8 @@ class RangeRun {
                 return invalidate();
             case Kind::lock:
                 return lock(op);
+            default:
+                if (neighbour_ != nullptr) neighbour_->execute(op, rig_.memory, fault_);
         }
     }
 
@@ -476,6 +471,7 @@ class RangeRun {
     Dice dice_;
     ToldTime told_time_;
     Rig rig_;
+    std::unique_ptr<Neighbour> neighbour_;  ///< where processes of a node share
     std::vector<std::unique_ptr<Access>> under_way_;
     std::vector<std::vector<Update>> updates_;  ///< by target, until they are complete
     std::vector<std::vector<unsigned char>> used_;
