@@ -34,6 +34,7 @@ NAMES = (
     "leases",
     "shared_buffer",
     "node_buffer_cost",
+    "node_level",
     "fig01_synthetic",
     "fig02_prefetch",
     "hoisting",

@@ -38,7 +38,9 @@ def test_list_names_every_benchmark(capsys):
     figures = {
         path.stem for kind in ("fig[0-9]*.py", "lapps[0-9]*.py") for path in (ROOT / "bench").glob(kind)
     }
-    others = "hand_over hoisting leases locality modes node_buffer_cost nwchem overhead page_cache_cost"
+    others = (
+        "hand_over hoisting leases locality modes node_buffer_cost node_level nwchem overhead page_cache_cost"
+    )
     others += " paper_ranks paper_sizes parameters replay shared_buffer"
     assert figures | set(others.split()) == set(NAMES)
     for name in NAMES:
@@ -277,6 +279,21 @@ def test_node_buffer_cost(tmp_path):
         (size, processes) for size in (8, 64, 1024, 4096) for processes in (1, 2, 8)
     }
     assert len(report.claims) == 9
+
+
+def test_what_ranks_of_a_node_share(tmp_path):
+    report = measure("node_level", QUIET, tmp_path / "level.json", tmp_path)
+    found = {(row["what"], row["caches"]): row for row in report.rows}
+    programs = {what for what, _ in found}
+    assert len(programs) == 3 * len(harness.families())
+    for what in programs:
+        private, shared = found[what, "private"], found[what, "shared"]
+        assert 0 < shared["bytes"] < private["bytes"] and shared["messages"] < private["messages"]
+        # What is counted is what is foreseen. A hash table's polls are fetched again.
+        unlimited = found[what, "private, without limit"]
+        assert private["messages"] >= unlimited["messages"] > 0
+        if "hash_table" not in what:
+            assert private["messages"] == unlimited["messages"] and private["bytes"] == unlimited["bytes"]
 
 
 def test_page_cache_cost(tmp_path):
