@@ -176,7 +176,7 @@ void CompletionPath::complete_bypassed_request(RequestId request) noexcept {
 void CompletionPath::abandon_request(Rank target, RequestId request) noexcept {
     const Guard guard = s_.lock();
     s_.fetches.abandon_request(target, request);
-    s_.freshness.lose_request(request);
+    s_.freshness.complete_request(request, false);
 }
 
 }  // namespace nearfetch

@@ -92,7 +92,7 @@ void FetchTable::fill_arrived_at_once(Entry& entry, bool fetched) noexcept {
 bool FetchTable::in_transit(Rank target) const noexcept {
     const Fetches& fetches = at(target);
     return !fetches.flights.empty() || !fetches.flights_of.empty() || !fetches.waiters.empty() ||
-           !fetches.waiters_of.empty();
+           !fetches.waiters_of.empty() || cache_.node().expects(target);
 }
 
 bool FetchTable::any_in_transit() const noexcept {
@@ -118,10 +118,12 @@ FetchTable::Arrived FetchTable::complete(Rank target, Moment since) noexcept {
         commit(fetches, *entry);
         return true;
     });
+    cache_.node().arrived(target, since);
     return all;
 }
 
 void FetchTable::fail(Rank target, Moment since) noexcept {
+    cache_.node().expect_no_more(target);
     at(target).erase_flights_if([&](const Entry* entry) {
         if (entry->issued() <= since) invalidate(*entry);
         return false;
@@ -159,7 +161,7 @@ void FetchTable::abandon_request(Rank target, RequestId request) noexcept {
 
 bool FetchTable::invalidate_origin(Rank target, const ByteRun& run) noexcept {
     Fetches& fetches = at(target);
-    bool found = false;
+    bool found = cache_.node().expect_no_more_at(target, run);
     const auto look_at_flight = [&](Entry* entry) {
         // What arrives in the cache's own memory is what it should be.
         if (entry->source() == entry->data() || !overlap(run, entry->source(), entry->size())) return;

@@ -67,6 +67,13 @@ class Freshness {
             ++poll_count_;
         get_started(get, get.size, issued);
     }
+    /// It was served by what another process has fetched: a poll of the same bytes may find others.
+    void get_served(const Get& get) noexcept {
+        const ByteRun& first = get.runs.front();
+        if (!last_get_.under_way())
+            last_get_.keep({.target = get.target, .offset = first.offset, .size = get.size_bytes},
+                           first.origin, first.size);
+    }
     bool get_under_way() const noexcept { return last_get_.under_way(); }
 
     /// Whether the last get is among what was started at the target until then, and its bytes have come since
@@ -79,17 +86,14 @@ class Freshness {
     void complete(Rank target, Moment since, int status) noexcept {
         if (last_get_.under_way(target, since)) get_over(status == 0);
     }
-    /// The request is complete. \return whether the last get is over by that
-    bool complete_request(RequestId request) noexcept {
+    /// The request is complete, or nobody sees when it is. \return whether the last get is over by that
+    bool complete_request(RequestId request, bool is_seen = true) noexcept {
         if (!last_get_.under_way_by(request)) return false;
-        get_over(true);
+        get_over(is_seen);
         return true;
     }
     /// Nobody sees when the last get is complete.
     void lose_get() noexcept { get_over(false); }
-    void lose_request(RequestId request) noexcept {
-        if (last_get_.under_way_by(request)) get_over(false);
-    }
     /// The target was bypassed: what is cached of the last get's bytes is older than what it has brought.
     void resume(Rank target) noexcept;
     /// Something has completed: the same get again is a poll.

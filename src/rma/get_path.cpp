@@ -21,6 +21,9 @@ constexpr std::uint64_t stamp_factor = 0xbf58476d1ce4e5b9ull;  ///< spreads stam
 /// Of a hit in many runs each run is looked up by itself, and is mostly not in the most recently used entry.
 constexpr double hits_per_run = 2;
 
+/// Of more bytes a copy takes longer than a lookup at the node level, so no own one is made of what is there.
+constexpr std::uint64_t most_kept_twice = 1024;
+
 }  // namespace
 
 Served GetPath::try_get(const RangeGet& get) noexcept {
@@ -123,7 +126,7 @@ void GetPath::take_from_node(const Get& get, LookupPlan& plan, NodeLevel::Fetche
     plan.take_gaps([&](const ByteRun& gap) {
         if (how == NodeLevel::Fetched::in_region && gap.size >= memory_page_bytes) return false;
         if (!s_.cache.node().find(get.target, gap.range(), how, gap.origin)) return false;
-        if (is_deferred(get.target, gap)) return true;
+        if (gap.size > most_kept_twice || is_deferred(get.target, gap)) return true;
         try {
             const Admission own = s_.cache->admit(get.target, gap.offset, gap.size, s_.cache->now(), true);
             if (own.entry != nullptr) s_.cache->commit(own.entry, gap.origin);
@@ -132,6 +135,7 @@ void GetPath::take_from_node(const Get& get, LookupPlan& plan, NodeLevel::Fetche
         }
         return true;
     });
+    if (plan.gaps().empty()) s_.freshness.get_served(get);
 }
 
 /// Something is missing.
@@ -265,6 +269,8 @@ AccessType GetPath::admit(const Get& get, const LookupPlan& plan, Stamp stamp, N
             if (entry != nullptr) {
                 entry->set_issue_time(store ? issued : 0);
                 admit_flight(gap, get, *entry);
+            } else if (store && get.request == 0) {
+                s_.cache.node().expect(get.target, gap, issued, s_.operations.now());
             }
         } catch (const std::bad_alloc&) {
             if (entry != nullptr) s_.cache->abandon(entry);

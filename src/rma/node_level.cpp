@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "rma/overlapping_origins.hpp"
+
 namespace nearfetch {
 
 namespace {
@@ -36,6 +38,32 @@ NodeTime NodeLevel::since(Rank target) noexcept {
     Target& t = at(target);
     if (std::exchange(t.is_acquired, false)) t.since = steady_ns();
     return std::max(since_, t.since) + 1;
+}
+
+void NodeLevel::expect(Rank target, const ByteRun& run, NodeTime issued, Moment started) noexcept {
+    if (issued != 0 && expected_.size() < most_expected) expected_.push_back({target, run, issued, started});
+}
+
+bool NodeLevel::expects(Rank target) const noexcept {
+    return std::ranges::any_of(expected_, [&](const Expected& one) { return one.target == target; });
+}
+
+/// What was started later than that is given up: nobody would know its origin any more.
+void NodeLevel::arrived(Rank target, Moment since) noexcept {
+    for (const Expected& one : expected_)
+        if (one.target == target && one.started <= since)
+            offer(target, one.run.range(), Fetched::alone, one.issued, one.run.origin);
+    expect_no_more(target);
+}
+
+void NodeLevel::expect_no_more(Rank target) noexcept {
+    std::erase_if(expected_, [&](const Expected& one) { return one.target == target; });
+}
+
+bool NodeLevel::expect_no_more_at(Rank target, const ByteRun& origin) noexcept {
+    return std::erase_if(expected_, [&](const Expected& one) {
+               return one.target == target && overlap(origin, one.run.origin, one.run.size);
+           }) != 0;
 }
 
 bool NodeLevel::find(Rank target, ByteRange range, Fetched how, std::byte* to) noexcept {

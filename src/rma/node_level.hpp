@@ -31,6 +31,7 @@ class NodeLevel {
     /// \throws std::bad_alloc
     void open(const NodeBuffer& buffer, Rank ranks) {
         of_.assign(static_cast<std::size_t>(ranks), {});
+        expected_.reserve(most_expected);
         buffer_ = buffer;
         since_ = steady_ns();
     }
@@ -43,9 +44,11 @@ class NodeLevel {
 
     /// What was issued until then is not to be served any more.
     void acquire(NodeTime when) noexcept { since_ = std::max(since_, when); }
-    /// The same of one target, until the next lookup.
+    /// The same of one target, until the next lookup: this process writes there.
     void acquire_target(Rank target) noexcept {
-        if (is_open()) at(target).is_acquired = true;
+        if (!is_open()) return;
+        at(target).is_acquired = true;
+        expect_no_more(target);
     }
 
     /// A get missed the first level: whether to look it up here.
@@ -67,6 +70,16 @@ class NodeLevel {
             ++offered_;
     }
 
+    /// A get was started at that moment that the first level has no room for: its bytes are offered when they
+    /// have arrived at their origin.
+    void expect(Rank target, const ByteRun& run, NodeTime issued, Moment started) noexcept;
+    bool expects(Rank target) const noexcept;
+    /// What was started until then has arrived.
+    void arrived(Rank target, Moment since) noexcept;
+    void expect_no_more(Rank target) noexcept;
+    /// Another get wants its bytes where those of this target are on their way to. \return whether there are
+    bool expect_no_more_at(Rank target, const ByteRun& origin) noexcept;
+
     std::uint64_t lookups() const noexcept { return lookups_; }
     std::uint64_t found() const noexcept { return found_; }
     std::uint64_t found_bytes() const noexcept { return found_bytes_; }
@@ -80,6 +93,13 @@ class NodeLevel {
         std::uint64_t page_phase = 0;
     };
 
+    struct Expected {
+        Rank target;
+        ByteRun run;
+        NodeTime issued;
+        Moment started;
+    };
+
     bool step(double network_ns) noexcept;
     /// A region is found by the page of memory that it begins in, since ranks may lack different bytes of it.
     NodeBuffer::Key key_of(Rank target, ByteRange range, Fetched how) const noexcept {
@@ -91,10 +111,12 @@ class NodeLevel {
     const Target& at(Rank target) const noexcept { return of_[static_cast<std::size_t>(target)]; }
 
     static constexpr std::uint64_t first_pause = 1024;
+    static constexpr std::size_t most_expected = 256;
 
     std::optional<NodeBuffer> buffer_;
     NodeTime since_ = 0;
     std::vector<Target> of_;
+    std::vector<Expected> expected_;
     std::uint64_t lookups_ = 0;
     std::uint64_t found_ = 0;
     std::uint64_t found_bytes_ = 0;

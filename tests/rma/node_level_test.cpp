@@ -107,6 +107,59 @@ TEST_F(NodeLevelTest, NothingIsFoundBeforeItsGetIsComplete) {
     EXPECT_TRUE(other->fetches(1, 0, 64));
 }
 
+/// A process whose own cache is too small for a get.
+struct SmallCacheTest : NodeLevelTest {
+    static constexpr std::uint64_t size = 8192;
+
+    SmallCacheTest() {
+        Settings settings = settings_of(Mode::acquire);
+        settings.buffer_bytes = 4096;
+        make(settings);
+    }
+};
+
+TEST_F(SmallCacheTest, WhatItHasNoRoomForServesTheOther) {
+    EXPECT_TRUE(one->fetches(1, 0, size));
+    EXPECT_TRUE(one->counters().failing == 1 && one->counters().node_offers == 1);
+    EXPECT_FALSE(other->fetches(1, 0, size));
+    one->fetches(1, size, 8);
+    EXPECT_FALSE(one->fetches(1, 0, size)) << "what it has offered itself serves it, too";
+}
+
+TEST_F(SmallCacheTest, TheSameGetAgainIsNoAcquire) {
+    one->fetches(1, 0, size);
+    one->fetches(1, size, 8);
+    EXPECT_FALSE(other->fetches(1, 0, size));
+    EXPECT_TRUE(other->fetches(1, 0, size)) << "a poll, and the bytes are the same";
+    EXPECT_FALSE(other->fetches(1, size, 8));
+}
+
+TEST_F(SmallCacheTest, WhatAPutOvertakesIsNotOffered) {
+    Buffer to(size);
+    unsigned char value = 200;
+    one->rig.get(1, 0, size, to.data());
+    one->rig.put(1, 8, 1, &value);
+    one->rig.flush(1);
+    EXPECT_EQ(one->counters().node_offers, 0u);
+}
+
+TEST_F(SmallCacheTest, WhatComesToTheSameOriginIsNotOffered) {
+    Buffer to(2 * size);
+    one->rig.get(1, 0, size, to.data());
+    one->rig.get(2, 0, size, to.data() + 100);  // of its own node
+    one->rig.flush(2);
+    one->rig.flush(1);
+    EXPECT_TRUE(other->fetches(1, 0, size));
+}
+
+TEST_F(SmallCacheTest, WhatFailsIsNotOffered) {
+    Buffer to(size);
+    one->rig.get(1, 0, size, to.data());
+    one->rig.window.completions().complete(1, one->rig.window.completions().now(), FlushKind::full, 1, 0);
+    one->rig.flush(1);
+    EXPECT_EQ(one->counters().node_offers, 0u);
+}
+
 TEST_F(NodeLevelTest, AfterAnAcquireNothingServesThatWasIssuedBefore) {
     one->fetches(1, 0, 64);
     write(1, 0, 99);
