@@ -35,6 +35,7 @@ NAMES = (
     "shared_buffer",
     "node_buffer_cost",
     "node_level",
+    "node_scaling",
     "fig01_synthetic",
     "fig02_prefetch",
     "hoisting",

@@ -27,32 +27,53 @@ Trace file_trace(const Keys& keys) {
     return trace;
 }
 
-Trace lcc_trace(const Keys& keys) {
-    const std::uint64_t scale = keys.number("scale"), ranks = keys.number("ranks"),
-                        rank = keys.number("rank");
-    if (scale < 1 || scale > 31 || ranks < 1 || rank >= ranks)
-        give_up("no such rank or graph (scale is 1 to 31, rank below ranks): correct the trace");
-    const std::uint64_t seed = keys.number("seed");
-    const graph::Csr csr = graph::build_csr(
-        graph::shuffled(graph::make_rmat(static_cast<int>(scale), keys.number("edge_factor"), seed), seed));
-    // Consecutive vertices belong to a rank, as in apps/lcc.
-    const std::uint64_t block = (csr.vertices() + ranks - 1) / ranks;
-    const auto first_of = [&](std::uint64_t owner) { return std::min(owner * block, csr.vertices()); };
-    Trace trace;
-    trace.ranks = static_cast<std::uint32_t>(ranks);
-    const std::uint64_t end = first_of(rank + 1);
-    for (std::uint64_t v = first_of(rank); v < end && v - first_of(rank) < keys.number("vertices"); ++v) {
-        for (const graph::Vertex u : csr.neighbours(static_cast<graph::Vertex>(v))) {
-            const std::uint64_t owner = u / block;
-            if (owner == rank) continue;
-            trace.gets.push_back(
-                {(csr.offsets[u] - csr.offsets[first_of(owner)]) * sizeof(graph::Vertex),
-                 static_cast<std::uint32_t>(csr.neighbours(u).size() * sizeof(graph::Vertex)),
-                 static_cast<Rank>(owner)});
-        }
-    }
-    return trace;
+using Defaults = std::map<std::string, std::string>;
+
+Defaults lcc_defaults() {
+    return {{"scale", "14"}, {"edge_factor", "16"}, {"seed", "1"},
+            {"ranks", "32"}, {"rank", "0"},         {"vertices", std::to_string(all)}};
 }
+
+/// The graph of all ranks. Consecutive vertices belong to a rank, as in apps/lcc.
+class DealtGraph {
+  public:
+    explicit DealtGraph(const Keys& keys) : ranks_(keys.number("ranks")), vertices_(keys.number("vertices")) {
+        const std::uint64_t scale = keys.number("scale"), seed = keys.number("seed");
+        if (scale < 1 || scale > 31 || ranks_ < 1)
+            give_up("no such graph (scale is 1 to 31, and there are ranks): correct the trace");
+        csr_ = graph::build_csr(graph::shuffled(
+            graph::make_rmat(static_cast<int>(scale), keys.number("edge_factor"), seed), seed));
+        block_ = (csr_.vertices() + ranks_ - 1) / ranks_;
+    }
+
+    Trace trace_of(std::uint64_t rank) const {
+        if (rank >= ranks_) give_up("no such rank (they are below ranks): correct the trace");
+        Trace trace;
+        trace.ranks = static_cast<std::uint32_t>(ranks_);
+        const std::uint64_t end = first_of(rank + 1);
+        for (std::uint64_t v = first_of(rank); v < end && v - first_of(rank) < vertices_; ++v)
+            for (const graph::Vertex u : csr_.neighbours(static_cast<graph::Vertex>(v)))
+                if (u / block_ != rank) trace.gets.push_back(get_of(u));
+        return trace;
+    }
+
+  private:
+    std::uint64_t first_of(std::uint64_t owner) const { return std::min(owner * block_, csr_.vertices()); }
+    /// Of a vertex's neighbours.
+    TraceGet get_of(graph::Vertex u) const {
+        const std::uint64_t owner = u / block_;
+        return {(csr_.offsets[u] - csr_.offsets[first_of(owner)]) * sizeof(graph::Vertex),
+                static_cast<std::uint32_t>(csr_.neighbours(u).size() * sizeof(graph::Vertex)),
+                static_cast<Rank>(owner)};
+    }
+
+    std::uint64_t ranks_;
+    std::uint64_t vertices_;  ///< of each rank, at most
+    graph::Csr csr_;
+    std::uint64_t block_ = 0;
+};
+
+Trace lcc_trace(const Keys& keys) { return DealtGraph(keys).trace_of(keys.number("rank")); }
 
 /// The tree of all ranks in one process, as apps/barnes_hut/distributed_tree.cpp deals it out.
 struct WholeTree {
@@ -135,8 +156,16 @@ Trace barnes_hut_trace(const Keys& keys) {
 
 }  // namespace
 
+std::vector<Trace> make_lcc_traces(const Config& chosen, std::uint64_t count) {
+    const Keys keys(chosen, lcc_defaults());
+    const DealtGraph graph(keys);
+    std::vector<Trace> traces;
+    for (std::uint64_t rank = 0; rank < count; ++rank)
+        traces.push_back(graph.trace_of(keys.number("rank") + rank));
+    return traces;
+}
+
 Trace make_trace(const Config& chosen) {
-    using Defaults = std::map<std::string, std::string>;
     struct Kind {
         const char* name;
         Trace (*make)(const Keys&);
@@ -144,14 +173,7 @@ Trace make_trace(const Config& chosen) {
     };
     const std::array kinds{
         Kind{"file", file_trace, {{"path", ""}}},
-        Kind{"lcc",
-             lcc_trace,
-             {{"scale", "14"},
-              {"edge_factor", "16"},
-              {"seed", "1"},
-              {"ranks", "32"},
-              {"rank", "0"},
-              {"vertices", std::to_string(all)}}},
+        Kind{"lcc", lcc_trace, lcc_defaults()},
         Kind{"barnes_hut",
              barnes_hut_trace,
              {{"bodies", "20000"}, {"seed", "1"}, {"ranks", "16"}, {"rank", "0"}}},

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
+#include <vector>
+
 #include "arguments.hpp"
 #include "replay/trace.hpp"
 
@@ -26,5 +29,8 @@ namespace nearfetch::bench {
 /// slot is a get of 16 bytes
 /// - `tiles`: tiles of `tile_bytes` by Zipf's law, each read from its beginning to its end in gets of `bytes`
 Trace make_trace(const Config& chosen);
+
+/// The traces `lcc` of so many ranks, from `rank` on.
+std::vector<Trace> make_lcc_traces(const Config& chosen, std::uint64_t count);
 
 }  // namespace nearfetch::bench

@@ -37,7 +37,7 @@ int CountedTransfers::start_get(Rank, std::span<const ByteRun> runs) {
     for (const ByteRun& run : runs) {
         bytes_ += run.size;
         if (started_)
-            started_(run.size);
+            started_(run);
         else
             under_way_.push_back(run);
     }

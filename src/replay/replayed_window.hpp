@@ -19,8 +19,8 @@ namespace nearfetch {
 /// Counts what is started. All memory is 0, so that who looks at it sees no change.
 class CountedTransfers final : public WindowTransfers {
   public:
-    /// \param started called with the bytes of each run of a get; if it is empty, deliver() brings them
-    explicit CountedTransfers(std::function<void(std::uint64_t)> started = {})
+    /// \param started called with each run of a get; if it is empty, deliver() brings their bytes
+    explicit CountedTransfers(std::function<void(const ByteRun&)> started = {})
         : started_(std::move(started)) {}
 
     int start_get(Rank target, std::span<const ByteRun> runs) override;
@@ -33,7 +33,7 @@ class CountedTransfers final : public WindowTransfers {
     void deliver() noexcept;
 
   private:
-    std::function<void(std::uint64_t)> started_;
+    std::function<void(const ByteRun&)> started_;
     std::uint64_t bytes_ = 0;  ///< of gets
     std::vector<ByteRun> under_way_;
 };

@@ -2,6 +2,7 @@
 #include "replay/window_replay.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <ctime>
 #include <utility>
 
@@ -26,10 +27,14 @@ std::vector<TargetMemory> memory_of(const Trace& trace) {
 WindowReplay::WindowReplay(const Settings& settings, const NetworkModel& network, const Trace& trace)
     : trace_(trace),
       network_(network),
-      transfers_([this](std::uint64_t size) { slowest_ns_ = std::max(slowest_ns_, network_.get_ns(size)); }),
+      transfers_([this](const ByteRun& run) {
+          slowest_ns_ = std::max(slowest_ns_, network_.get_ns(run.size));
+          if (is_shared_) std::memset(run.origin, 0, run.size);
+      }),
       // A trace has no gets of its own rank, and does not say which one that is.
       window_(settings, memory_of(trace), static_cast<Rank>(trace.ranks), process_, transfers_),
       origin_(trace.largest_bytes()) {
+    if (settings.memory_bytes != 0) process_.memory.set_limit(settings.memory_bytes);
     // Else the first get of a target would be no lookup, and the cache would count as many gets less.
     if (settings.mode != Mode::off && settings.bypass == Bypass::off)
         for (Rank target = 0; target < static_cast<Rank>(trace.ranks); ++target)
@@ -37,7 +42,8 @@ WindowReplay::WindowReplay(const Settings& settings, const NetworkModel& network
     window_.cache().locks().change_epochs([](EpochTracker& epochs) { epochs.set_all(Epoch::passive); });
 }
 
-void WindowReplay::run() {
+bool WindowReplay::step() {
+    if (next_ == trace_.gets.size()) return false;
     simulated_ticks = &clock_;
     const auto back = [] { simulated_ticks = nullptr; };
     const Finally finally(back);
@@ -47,11 +53,16 @@ void WindowReplay::run() {
         clock_.now += waited_ns;
         return waited_ns;
     };
+    const TraceGet& get = trace_.gets[next_++];
+    const ByteRun run{get.offset, get.size, origin_.data()};
+    window_.get(get.target, {&run, 1}, get.size);
+    window_.flush(get.target, FlushKind::full, wait);
+    return true;
+}
+
+void WindowReplay::run() {
     const std::clock_t begin = std::clock();
-    for (const TraceGet& each : trace_.gets) {
-        const ByteRun run{each.offset, each.size, origin_.data()};
-        window_.get(each.target, {&run, 1}, each.size);
-        window_.flush(each.target, FlushKind::full, wait);
+    while (step()) {
     }
     constexpr double clocks_per_ns = CLOCKS_PER_SEC / 1e9;
     software_ns_ = static_cast<std::uint64_t>(static_cast<double>(std::clock() - begin) / clocks_per_ns);

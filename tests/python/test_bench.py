@@ -39,9 +39,9 @@ def test_list_names_every_benchmark(capsys):
         path.stem for kind in ("fig[0-9]*.py", "lapps[0-9]*.py") for path in (ROOT / "bench").glob(kind)
     }
     others = (
-        "hand_over hoisting leases locality modes node_buffer_cost node_level nwchem overhead page_cache_cost"
+        "hand_over hoisting leases locality modes node_buffer_cost node_level node_scaling nwchem overhead"
     )
-    others += " paper_ranks paper_sizes parameters replay shared_buffer"
+    others += " page_cache_cost paper_ranks paper_sizes parameters replay shared_buffer"
     assert figures | set(others.split()) == set(NAMES)
     for name in NAMES:
         assert callable(module(name).run) and module(name).TITLE
@@ -294,6 +294,15 @@ def test_what_ranks_of_a_node_share(tmp_path):
         assert private["messages"] >= unlimited["messages"] > 0
         if "hash_table" not in what:
             assert private["messages"] == unlimited["messages"] and private["bytes"] == unlimited["bytes"]
+
+
+def test_many_ranks_of_a_node(tmp_path):
+    report = measure("node_scaling", QUIET, tmp_path / "scaling.json", tmp_path)
+    private, shared = report.rows
+    assert private["gets"] == shared["gets"] and private["node_lookups"] == 0
+    # Whatever one rank misses is looked up, and what is not found is fetched.
+    assert shared["messages"] == shared["node_lookups"] - shared["node_hits"]
+    assert 0 < shared["messages"] < private["messages"] and shared["bytes"] < private["bytes"]
 
 
 def test_page_cache_cost(tmp_path):
