@@ -3,7 +3,6 @@
 // What the node buffer costs: a range that is found, one that is not, one that is offered, and a copy of as
 // many bytes. Other processes do the same with other ranges meanwhile. Prints one JSON object.
 
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -16,7 +15,7 @@
 #include "base/clock.hpp"
 #include "base/copy.hpp"
 #include "base/xorshift.hpp"
-#include "cache/node_buffer/node_buffer.hpp"
+#include "replay/own_node_buffer.hpp"
 
 using namespace nearfetch;
 
@@ -28,8 +27,8 @@ constexpr std::uint64_t ranges = 2048;             // of each process
 /// A node buffer and one process's ranges in it.
 class Process {
   public:
-    Process(std::byte* memory, Rank self, std::uint64_t size)
-        : buffer_(memory), self_(self), size_(size), bytes_(size) {
+    Process(const NodeBuffer& buffer, Rank self, std::uint64_t size)
+        : buffer_(buffer), self_(self), size_(size), bytes_(size) {
         for (std::uint64_t i = 0; i < ranges; ++i)
             while (!offer(range(i))) {
             }
@@ -81,21 +80,18 @@ int main(int argc, char** argv) {
     app.add_option("--processes", processes, "that use it")->check(CLI::Range(1, 64));
     CLI11_PARSE(app, argc, argv);
 
-    const std::uint64_t bytes = NodeBuffer::memory_bytes(record_bytes);
-    void* const memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    auto* const shared = static_cast<std::byte*>(memory);
-    if (memory == MAP_FAILED || !NodeBuffer::create({shared, bytes}, record_bytes)) return 1;
+    const OwnNodeBuffer shared(record_bytes);
     std::vector<pid_t> others;
     for (int i = 1; i < processes; ++i) {
         const pid_t child = fork();
         if (child == 0) {
             prctl(PR_SET_PDEATHSIG, SIGKILL);  // not to outlive what it is measured for
-            for (Process other(shared, i, size);;)
+            for (Process other(shared.buffer(), i, size);;)
                 other.ask();
         }
         others.push_back(child);
     }
-    Process own(shared, 0, size);
+    Process own(shared.buffer(), 0, size);
     std::uint64_t found = 0, wrongly_found = 0, offered = 0;
     const std::vector<std::byte> source(ranges * size);
     const double copy_ns = ns_each(count, [&] { own.copy(source.data()); });

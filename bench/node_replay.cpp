@@ -11,9 +11,11 @@
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <queue>
 
 #include "base/error.hpp"
+#include "replay/own_node_buffer.hpp"
 #include "replay/window_replay.hpp"
 #include "traces.hpp"
 
@@ -21,10 +23,6 @@ namespace nearfetch::bench {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-struct alignas(64) Line {
-    std::byte bytes[64];
-};
 
 Settings settings_of(const Config& config) {
     Settings settings;
@@ -40,15 +38,10 @@ Settings settings_of(const Config& config) {
 class Node {
   public:
     Node(const Settings& settings, const NetworkModel& network, const std::vector<Trace>& traces) {
-        if (settings.node_buffer_bytes != 0) {
-            shared_.resize(NodeBuffer::memory_bytes(settings.node_buffer_bytes) / sizeof(Line) + 1);
-            if (!NodeBuffer::create({shared_.front().bytes, shared_.size() * sizeof(Line)},
-                                    settings.node_buffer_bytes))
-                throw Error("no locks for processes (the system has none): another system has");
-        }
+        if (settings.node_buffer_bytes != 0) shared_.emplace(settings.node_buffer_bytes);
         for (const Trace& trace : traces) {
             ranks_.push_back(std::make_unique<WindowReplay>(settings, network, trace));
-            if (!shared_.empty()) ranks_.back()->share(NodeBuffer(shared_.front().bytes));
+            if (shared_) ranks_.back()->share(shared_->buffer());
         }
     }
 
@@ -65,7 +58,7 @@ class Node {
     }
     Json result() {
         RangeCacheCounters sum;
-        std::uint64_t network_ns = 0, memory_bytes = shared_.size() * sizeof(Line);
+        std::uint64_t network_ns = 0, memory_bytes = shared_ ? shared_->bytes() : 0;
         for (const auto& rank : ranks_) {
             sum.add(rank->counters());
             network_ns += rank->network_ns();
@@ -80,7 +73,7 @@ class Node {
     }
 
   private:
-    std::vector<Line> shared_;
+    std::optional<OwnNodeBuffer> shared_;
     std::vector<std::unique_ptr<WindowReplay>> ranks_;
 };
 

@@ -3,9 +3,9 @@
 
 // The memory of a window's node buffer: one for the window's processes of a node.
 //
-// It has no name. One process makes it (memfd_create), and the others open its descriptor by the system's
-// files of that process, which only the same user may. So it is gone with the last process that has it
-// mapped, whatever ended them; there is nothing that a dead job could leave, and no /dev/shm to be full.
+// It is in no file system. One process makes it (memfd_create), and the others open its descriptor by the
+// system's files of that process, which only the same user may. So it is gone with the last process that has
+// it mapped, whatever ended them; there is nothing that a dead job could leave, and no /dev/shm to be full.
 
 #include <mpi.h>
 

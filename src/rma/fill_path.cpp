@@ -80,11 +80,9 @@ int FillPath::start(Entry& entry, Guard& guard, const Start& start_call) {
 }
 
 bool FillPath::is_near(const Get& get, const LookupPlan& plan, const Admission& admission) noexcept {
-    NodeLevel& node = s_.cache.node();
     Entry& entry = *admission.entry;
-    if (!node.is_used(get.target) || !plan.waiting().empty() || s_.freshness.is_poll() ||
-        s_.operations.at(get.target).update_under_way() ||
-        !node.find(get.target, entry.range(), NodeLevel::Fetched::in_region, entry.data()))
+    if (!plan.waiting().empty() || !s_.may_be_near(get.target) ||
+        !s_.cache.node().find(get.target, entry.range(), NodeLevel::Fetched::in_region, entry.data()))
         return false;
     s_.fetches.fill_arrived_at_once(entry, false);
     s_.count(get.target, plan.is_partial() ? AccessType::partial_hit : AccessType::hit, get.size_bytes, 0);

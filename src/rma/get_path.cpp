@@ -118,10 +118,9 @@ bool GetPath::may_wait(const Get& get, const Entry& entry, const LookupPlan& pla
     return get.request == 0 || (entry.leads() && (waiting.empty() || waiting.front().entry == &entry));
 }
 
-/// Gaps that another process of this node has fetched so are copied, and enter this process's cache. What is
-/// polled has to come from the target, and what this process is writing is at no other one's.
+/// Gaps that another process of this node has fetched so are copied, and enter this process's cache.
 void GetPath::take_from_node(const Get& get, LookupPlan& plan, NodeLevel::Fetched how) noexcept {
-    if (s_.freshness.is_poll() || !s_.keeps_data() || s_.operations.at(get.target).update_under_way()) return;
+    if (!s_.may_be_near(get.target)) return;
     plan.copy_resident();  // making room may evict it
     plan.take_gaps([&](const ByteRun& gap) {
         if (how == NodeLevel::Fetched::in_region && gap.size >= memory_page_bytes) return false;
@@ -142,7 +141,7 @@ void GetPath::take_from_node(const Get& get, LookupPlan& plan, NodeLevel::Fetche
 int GetPath::get_planned(const Get& get, GetStarter& starter, LookupPlan& plan, Guard& guard, Begun& begun,
                          std::uint64_t begin_ticks) {
     Admission fill = fills_.admit_around(get, plan);
-    if (fill.entry == nullptr && s_.settings.read_ahead_bytes != 0 && s_.cache.node().is_used(get.target)) {
+    if (fill.entry == nullptr && s_.settings.read_ahead_bytes != 0) {
         // The first miss of a region takes what it asks for; the second one takes the rest (is_near()).
         take_from_node(get, plan, NodeLevel::Fetched::in_region);
         if (plan.gaps().empty()) return serve(get, starter, plan, guard, begun, begin_ticks);

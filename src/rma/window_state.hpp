@@ -88,6 +88,12 @@ struct WindowState {
     bool may_keep(Rank target, ByteRange range) const noexcept {
         return keeps_data() && !operations.at(target).may_overlap_update(range);
     }
+    /// Whether what other processes of the node have fetched may serve the get that is made. What is polled
+    /// has to come from the target, and what this process is writing there nobody else has.
+    bool may_be_near(Rank target) const noexcept {
+        return cache.node().is_used(target) && keeps_data() && !freshness.is_poll() &&
+               !operations.at(target).update_under_way();
+    }
     /// Until it is complete, a get of the same bytes may bring what was there before it.
     void update_started(Rank target, std::span<const ByteRun> runs, bool combined = false) noexcept {
         if (validator.has_checks(target)) [[unlikely]]

@@ -4,7 +4,6 @@
 // are killed in the middle.
 
 #include <gtest/gtest.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -17,32 +16,12 @@
 #include <vector>
 
 #include "base/mixed.hpp"
-#include "cache/node_buffer/node_buffer.hpp"
+#include "replay/own_node_buffer.hpp"
 
 namespace nearfetch {
 namespace {
 
 using Found = NodeBuffer::Found;
-
-/// Memory that children of this process share.
-class Memory {
-  public:
-    explicit Memory(std::uint64_t record_bytes)
-        : bytes_(NodeBuffer::memory_bytes(record_bytes)),
-          data_(mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)) {
-        EXPECT_NE(data_, MAP_FAILED);
-        EXPECT_TRUE(NodeBuffer::create({static_cast<std::byte*>(data_), bytes_}, record_bytes));
-    }
-    ~Memory() { munmap(data_, bytes_); }
-    Memory(const Memory&) = delete;
-    Memory& operator=(const Memory&) = delete;
-
-    NodeBuffer buffer() const { return NodeBuffer(static_cast<std::byte*>(data_)); }
-
-  private:
-    std::uint64_t bytes_;
-    void* data_;
-};
 
 /// Bytes that tell what they are of.
 std::vector<std::byte> content(Rank target, ByteRange range, NodeTime issued) {
@@ -76,7 +55,7 @@ Answer find(const NodeBuffer& buffer, Rank target, ByteRange range, NodeTime sin
 }
 
 TEST(NodeBuffer, AnotherProcessFindsWhatOneHasOffered) {
-    const Memory memory(1 << 20);
+    const OwnNodeBuffer memory(1 << 20);
     NodeBuffer one = memory.buffer();
     const NodeBuffer other = memory.buffer();
     EXPECT_EQ(find(other, 3, {64, 72}).found, Found::nothing);
@@ -98,7 +77,7 @@ TEST(NodeBuffer, AnotherProcessFindsWhatOneHasOffered) {
 }
 
 TEST(NodeBuffer, NothingIsFoundThatWasIssuedTooEarly) {
-    const Memory memory(1 << 20);
+    const OwnNodeBuffer memory(1 << 20);
     NodeBuffer buffer = memory.buffer();
     offer(buffer, 0, {0, 8}, 10);
     EXPECT_EQ(find(buffer, 0, {0, 8}, 10).found, Found::bytes);
@@ -115,7 +94,7 @@ TEST(NodeBuffer, NothingIsFoundThatWasIssuedTooEarly) {
 
 TEST(NodeBuffer, TheOldestIsOverwritten) {
     const std::uint64_t record_bytes = 1 << 20;
-    const Memory memory(record_bytes);
+    const OwnNodeBuffer memory(record_bytes);
     NodeBuffer buffer = memory.buffer();
     const std::uint64_t size = 992;  // 1 KiB, with what the record says of itself
     const auto range = [&](std::uint64_t i) { return ByteRange{i * size, (i + 1) * size}; };
@@ -142,7 +121,7 @@ TEST(NodeBuffer, TheOldestIsOverwritten) {
 }
 
 TEST(NodeBuffer, WhatIsFoundOftenStaysIfItIsOfferedAgain) {
-    const Memory memory(1 << 20);
+    const OwnNodeBuffer memory(1 << 20);
     NodeBuffer buffer = memory.buffer();
     offer(buffer, 0, {0, 500}, 1);
     for (std::uint64_t i = 1; i < 20'000; ++i) {
@@ -155,7 +134,7 @@ TEST(NodeBuffer, WhatIsFoundOftenStaysIfItIsOfferedAgain) {
 }
 
 TEST(NodeBuffer, WhatIsTooLargeIsRefused) {
-    const Memory memory(1 << 20);
+    const OwnNodeBuffer memory(1 << 20);
     NodeBuffer buffer = memory.buffer();
     const std::uint64_t most = buffer.largest_bytes();
     EXPECT_GE(most, 4000u);
@@ -166,7 +145,7 @@ TEST(NodeBuffer, WhatIsTooLargeIsRefused) {
 }
 
 TEST(NodeBuffer, TheSmallestOneWorks) {
-    const Memory memory(0);
+    const OwnNodeBuffer memory(0);
     NodeBuffer buffer = memory.buffer();
     for (std::uint64_t i = 0; i < 10'000; ++i) {
         ASSERT_TRUE(offer(buffer, 0, {8 * i, 8 * i + 8}, i));
@@ -200,7 +179,7 @@ std::uint64_t hammer(NodeBuffer& buffer, std::uint64_t seed, std::uint64_t opera
 }
 
 TEST(NodeBuffer, RandomOperationsAgreeWithAModel) {
-    const Memory memory(1 << 18);
+    const OwnNodeBuffer memory(1 << 18);
     NodeBuffer buffer = memory.buffer();
     std::mt19937_64 random(7);
     std::map<std::pair<Rank, std::uint64_t>, std::pair<std::uint64_t, NodeTime>> model;  // end and time
@@ -232,7 +211,7 @@ TEST(NodeBuffer, RandomOperationsAgreeWithAModel) {
 }
 
 TEST(NodeBuffer, ThreadsThatStandForProcessesFindNothingWrong) {
-    const Memory memory(1 << 16);  // overwritten all the time
+    const OwnNodeBuffer memory(1 << 16);  // overwritten all the time
     std::vector<std::string> wrong(4);
     std::vector<std::uint64_t> found(4);
     {
@@ -250,7 +229,7 @@ TEST(NodeBuffer, ThreadsThatStandForProcessesFindNothingWrong) {
 }
 
 TEST(NodeBuffer, AProcessThatIsKilledLeavesNothingBrokenAndNobodyWaiting) {
-    const Memory memory(1 << 18);
+    const OwnNodeBuffer memory(1 << 18);
     NodeBuffer buffer = memory.buffer();
     std::mt19937_64 random(3);
     std::string wrong;

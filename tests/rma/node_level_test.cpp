@@ -6,6 +6,7 @@
 
 #include <memory>
 
+#include "replay/own_node_buffer.hpp"
 #include "rig.hpp"
 
 namespace nearfetch {
@@ -60,13 +61,9 @@ Settings settings_of(Mode mode) {
 struct NodeLevelTest : ::testing::Test {
     static constexpr std::uint64_t record_bytes = 4 << 20;
 
-    NodeLevelTest() : memory(NodeBuffer::memory_bytes(record_bytes) / 64 + 1) {
-        const std::span<std::byte> bytes{memory.data()->bytes, 64 * memory.size()};
-        EXPECT_TRUE(NodeBuffer::create(bytes, record_bytes));
-        make(settings_of(Mode::acquire));
-    }
+    NodeLevelTest() { make(settings_of(Mode::acquire)); }
     void make(const Settings& settings) {
-        const NodeBuffer buffer(memory.data()->bytes);
+        const NodeBuffer buffer = shared.buffer();
         one = std::make_unique<Process>(buffer, settings);
         other = std::make_unique<Process>(buffer, settings);
         for (std::size_t i = 0; i < 3 * memory_bytes; ++i)
@@ -78,10 +75,7 @@ struct NodeLevelTest : ::testing::Test {
             process->rig.memory[static_cast<std::size_t>(target)][offset] = value;
     }
 
-    struct alignas(64) Line {
-        std::byte bytes[64];
-    };
-    std::vector<Line> memory;
+    OwnNodeBuffer shared{record_bytes};
     std::unique_ptr<Process> one, other;
 };
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "neighbour.hpp"
 
-#include <stdexcept>
-
 #include "base/clock.hpp"
 
 namespace nearfetch::simulation {
@@ -18,10 +16,8 @@ Settings settings_for(Settings settings) {
 }  // namespace
 
 Neighbour::Neighbour(const Settings& settings, Rank ranks, std::uint64_t memory_bytes)
-    : lines_(NodeBuffer::memory_bytes(settings.node_buffer_bytes) / sizeof(Line) + 1),
+    : shared_(settings.node_buffer_bytes),
       rig_(settings_for(settings), ranks, memory_bytes, false, process_) {
-    const std::span<std::byte> bytes(lines_.front().bytes, lines_.size() * sizeof(Line));
-    if (!NodeBuffer::create(bytes, settings.node_buffer_bytes)) throw std::runtime_error("no robust locks");
     process_.memory.set_limit(settings.memory_bytes);
     rig_.window.describe_memory(
         std::vector<TargetMemory>(static_cast<std::size_t>(ranks), {.extent_bytes = memory_bytes}));

@@ -4,13 +4,12 @@
 // Another process of the node, which reads the same targets: what it has fetched may serve the process whose
 // program runs. It synchronises with nobody.
 
-#include <memory>
 #include <vector>
 
 #include "../rma/rig.hpp"
-#include "cache/node_buffer/node_buffer.hpp"
 #include "fault.hpp"
 #include "range_program.hpp"
+#include "replay/own_node_buffer.hpp"
 
 namespace nearfetch::simulation {
 
@@ -22,7 +21,7 @@ class Neighbour {
     Neighbour(const Settings& settings, Rank ranks, std::uint64_t memory_bytes);
 
     /// What both share.
-    NodeBuffer buffer() noexcept { return NodeBuffer(lines_.front().bytes); }
+    NodeBuffer buffer() noexcept { return shared_.buffer(); }
 
     /// One of its own operations. \param memory of the targets, as it is now
     void execute(const RangeOp& op, const Memory& memory, Fault fault);
@@ -30,9 +29,6 @@ class Neighbour {
   private:
     void get(Rank target, ByteRange range);
 
-    struct alignas(64) Line {
-        std::byte bytes[64];
-    };
     /// What it asked for last.
     struct Last {
         Rank target = 0;
@@ -41,7 +37,7 @@ class Neighbour {
     };
 
     ProcessState process_;
-    std::vector<Line> lines_;
+    OwnNodeBuffer shared_;
     testing::Rig rig_;
     std::vector<std::vector<std::byte>> origins_;  ///< of gets that are not complete
     Last last_;
