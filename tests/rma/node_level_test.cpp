@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What processes of one node share: a test for each sentence of docs/node-level.md.
+// What processes of one node share: the rules of docs/node-level.md by hand.
 
 #include <gtest/gtest.h>
 
