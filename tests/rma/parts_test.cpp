@@ -346,9 +346,23 @@ TEST_F(FreshnessTest, APollOfWhichNothingIsKnownAcquires) {
     get(64, to);
     freshness.bypassed_get_started(get_of(64, to, 5), ++issued);
     EXPECT_FALSE(freshness.complete_request(6));
-    freshness.lose_request(5);
+    EXPECT_TRUE(freshness.complete_request(5, false)) << "nobody sees when it is complete";
     EXPECT_EQ(acquires.count(), 2u);
     EXPECT_FALSE(freshness.get_under_way());
+}
+
+TEST_F(FreshnessTest, APollIsComparedWithWhatAnotherProcessOfTheNodeHasFetched) {
+    Buffer to(8);
+    const ByteRun run{0, 8, to.data()};
+    get(0, to);
+    to[0] = std::byte{1};
+    freshness.get_served({.target = 1, .runs = {&run, 1}, .size_bytes = 8});
+    get(0, to);
+    EXPECT_EQ(acquires.count(), 0u) << "the bytes that were served";
+    freshness.bypassed_get_started(get_of(0, to), ++issued);
+    to[0] = std::byte{2};
+    freshness.complete(1, issued, 0);
+    EXPECT_EQ(acquires.count(), 1u) << "others";
 }
 
 TEST_F(FreshnessTest, BytesThatChangeAfterTheStartHaveComeLate) {
