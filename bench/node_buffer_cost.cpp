@@ -21,8 +21,8 @@ using namespace nearfetch;
 
 namespace {
 
-constexpr std::uint64_t record_bytes = 256 << 20;  // what is offered in a run fits
-constexpr std::uint64_t ranges = 2048;             // of each process
+constexpr std::uint64_t record_bytes = 64 << 20;  // as a window has them by default
+constexpr std::uint64_t ranges = 2048;            // of each process
 
 /// A node buffer and one process's ranges in it.
 class Process {

@@ -16,6 +16,7 @@ namespace {
 
 constexpr std::uint64_t line_bytes = 64;
 constexpr std::uint64_t unit_bytes = 32;  // of a place in a log
+constexpr std::uint64_t large_bytes = 512;
 constexpr std::uint64_t slots_per_bucket = line_bytes / sizeof(std::uint64_t);
 constexpr std::uint64_t log_bytes_per_bucket = slots_per_bucket * 64;
 constexpr std::uint64_t shard_count = 64;
@@ -51,13 +52,16 @@ struct alignas(line_bytes) NodeBuffer::Bucket {
     std::array<Word, slots_per_bucket> slots;
 };
 
+/// Stands before the bytes.
 struct NodeBuffer::Record {
     Key key;
-    ByteRange range;
+    std::uint64_t begin;
     NodeTime issued;
-    std::int64_t target;
+    std::uint32_t size;
+    Rank target;
 
-    bool is_of(const Record& other) const noexcept { return key == other.key && target == other.target; }
+    ByteRange range() const noexcept { return {begin, begin + size}; }
+    bool is_of(Rank of, Key by) const noexcept { return key == by && target == of; }
 };
 
 /// The parts that a key's record is looked for in.
@@ -113,7 +117,9 @@ std::uint64_t NodeBuffer::memory_bytes(std::uint64_t record_bytes) noexcept {
     return sizeof(Header) + shard_count * shard_bytes;
 }
 
-std::uint64_t NodeBuffer::largest_bytes() const noexcept { return header_->shard_bytes / 4 - sizeof(Record); }
+std::uint64_t NodeBuffer::largest_bytes() const noexcept {
+    return std::min<std::uint64_t>(header_->shard_bytes / 4 - sizeof(Record), ~std::uint32_t{0});
+}
 
 bool NodeBuffer::create(std::span<std::byte> memory, std::uint64_t record_bytes) noexcept {
     NF_EXPECT(memory.size() >= memory_bytes(record_bytes));
@@ -140,14 +146,13 @@ NodeBuffer::Lookup NodeBuffer::locate(Rank target, Key key) const noexcept {
 NodeBuffer::Found NodeBuffer::find(Rank target, Key key, ByteRange range, NodeTime since, std::byte* to,
                                    NodeTime& issued) const noexcept {
     const Lookup lookup = locate(target, key);
-    const Record wanted{key, range, since, target};
     for (const Word& slot : lookup.bucket.slots) {
         const std::uint64_t word = slot.load(std::memory_order_acquire);
         if (!lookup.may_name(word)) continue;
         const std::uint64_t place = word & place_mask;
         const Record found = lookup.record_at(place);
-        if (!found.is_of(wanted) || found.issued < since || !found.range.contains(range)) continue;
-        const std::uint64_t skip = range.begin - found.range.begin;
+        if (!found.is_of(target, key) || found.issued < since || !found.range().contains(range)) continue;
+        const std::uint64_t skip = range.begin - found.begin;
         const std::uint64_t room = lookup.bytes_to_end(place) - sizeof found;
         if (range.size() > room || skip > room - range.size()) continue;  // it was overwritten meanwhile
         copy_racy(to, lookup.at(place) + sizeof found + skip, range.size());
@@ -163,7 +168,7 @@ bool NodeBuffer::offer(Rank target, Key key, ByteRange range, NodeTime issued,
     if (range.size() > largest_bytes()) return false;
     const Lookup lookup = locate(target, key);
     if (!lookup.shard.writer.try_lock()) return false;
-    const Record record{key, range, issued, target};
+    const Record record{key, range.begin, issued, static_cast<std::uint32_t>(range.size()), target};
     if (Word* const slot = slot_for(lookup, record)) append(lookup, record, from, *slot);
     lookup.shard.writer.unlock();
     return true;
@@ -179,8 +184,9 @@ NodeBuffer::Word* NodeBuffer::slot_for(const Lookup& lookup, const Record& recor
         const std::uint64_t place = word & place_mask;
         if (lookup.may_name(word)) {
             const Record there = lookup.record_at(place);
-            if (there.is_of(record)) {
-                const bool is_as_good = there.issued >= record.issued && there.range.contains(record.range);
+            if (there.is_of(record.target, record.key)) {
+                const bool is_as_good =
+                    there.issued >= record.issued && there.range().contains(record.range());
                 return is_as_good && lookup.holds_for_long(place) ? nullptr : &slot;
             }
         }
@@ -196,13 +202,18 @@ NodeBuffer::Word* NodeBuffer::slot_for(const Lookup& lookup, const Record& recor
 /// \pre this process is the shard's writer
 void NodeBuffer::append(const Lookup& lookup, const Record& record, const std::byte* from,
                         Word& slot) noexcept {
-    const std::uint64_t bytes = in_whole(sizeof record + record.range.size(), unit_bytes);
+    static_assert(sizeof record == unit_bytes && line_bytes == 2 * unit_bytes);
+    const std::uint64_t bytes = in_whole(sizeof record + record.size, unit_bytes);
+    // The bytes of a large one begin with a line, because wide moves are faster there.
+    const bool is_large = record.size >= large_bytes;
     std::uint64_t place = lookup.shard.head.load(std::memory_order_relaxed);
-    if (bytes > lookup.bytes_to_end(place)) place += lookup.bytes_to_end(place) / unit_bytes;
+    const std::uint64_t left = lookup.bytes_to_end(place);
+    if (bytes + (is_large ? unit_bytes : 0) > left) place += left / unit_bytes;
+    if (is_large) place |= 1;
     lookup.shard.head.store(place + bytes / unit_bytes, std::memory_order_relaxed);
     fence_before_racy_write();
     copy_racy(lookup.at(place), reinterpret_cast<const std::byte*>(&record), sizeof record);
-    copy_racy(lookup.at(place) + sizeof record, from, record.range.size());
+    copy_racy(lookup.at(place) + sizeof record, from, record.size);
     slot.store(lookup.tag << tag_shift | place, std::memory_order_release);
 }
 
