@@ -4,6 +4,7 @@
 // are killed in the middle.
 
 #include <gtest/gtest.h>
+#include <sys/ptrace.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -255,6 +256,67 @@ TEST(NodeBuffer, AProcessThatIsKilledLeavesNothingBrokenAndNobodyWaiting) {
             ASSERT_EQ(find(buffer, 9, range).bytes, content(9, range, 1));
         }
     }
+}
+
+/// Runs that many instructions of an offer in a process of its own, and kills it.
+/// \return whether the offer was over before
+bool kill_after(std::uint64_t instructions, NodeBuffer& buffer, ByteRange range, NodeTime issued) {
+    const std::vector<std::byte> bytes = content(0, range, issued);
+    const pid_t child = fork();
+    if (child == 0) {
+        ptrace(PTRACE_TRACEME, 0, nullptr, nullptr);
+        raise(SIGSTOP);
+        buffer.offer(0, range.begin, range, issued, bytes.data());
+        raise(SIGSTOP);
+        _exit(0);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    const auto stopped_by = [&](int signal) { return WIFSTOPPED(status) && WSTOPSIG(status) == signal; };
+    EXPECT_TRUE(stopped_by(SIGSTOP));
+    bool is_over = false;
+    for (; instructions != 0 && !is_over; --instructions) {
+        ptrace(PTRACE_SINGLESTEP, child, nullptr, nullptr);
+        waitpid(child, &status, 0);
+        is_over = stopped_by(SIGSTOP);
+        EXPECT_TRUE(is_over || stopped_by(SIGTRAP));
+    }
+    EXPECT_EQ(kill(child, SIGKILL), 0);
+    EXPECT_EQ(waitpid(child, nullptr, 0), child);
+    return is_over;
+}
+
+/// Whether a process may be run instruction by instruction: some containers forbid it.
+bool can_trace() {
+    const pid_t child = fork();
+    if (child == 0) _exit(ptrace(PTRACE_TRACEME, 0, nullptr, nullptr) == 0 ? 0 : 1);
+    int status = 0;
+    waitpid(child, &status, 0);
+    return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+/// The same range again and again, each time killed one instruction later: whoever offers next takes the
+/// lock over from the dead, and may be killed in that.
+TEST(NodeBuffer, AnOfferThatIsKilledAtAnyInstructionLeavesNothingBroken) {
+    if (!can_trace()) GTEST_SKIP() << "this system does not let a process be traced";
+    const OwnNodeBuffer memory(0);
+    NodeBuffer buffer = memory.buffer();
+    const ByteRange range{64, 64 + 700};
+    std::uint64_t instructions = 1, in_the_middle = 0;
+    NodeTime time = 0;
+    for (bool is_over = false; !is_over; ++instructions) {
+        is_over = kill_after(instructions, buffer, range, ++time);
+        const Answer answer = find(buffer, 0, range, time);
+        const bool is_there = answer.found != Found::nothing;
+        ASSERT_TRUE(!is_there || answer.bytes == content(0, range, time)) << instructions;
+        ASSERT_TRUE(is_there || !is_over);
+        in_the_middle += !is_there;
+        // Every other time nobody repairs anything before the next one is killed.
+        if (time % 2 == 0) continue;
+        ASSERT_TRUE(offer(buffer, 0, range, ++time)) << instructions;
+        ASSERT_EQ(find(buffer, 0, range, time).bytes, content(0, range, time)) << instructions;
+    }
+    EXPECT_GT(in_the_middle, 30u) << "it has stopped in the offer";
 }
 
 }  // namespace

@@ -4,7 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include <barrier>
 #include <memory>
+#include <random>
+#include <thread>
 
 #include "replay/own_node_buffer.hpp"
 #include "rig.hpp"
@@ -295,6 +298,43 @@ TEST_F(NodeLevelTest, WhereNothingIsFoundItIsSoonNotAsked) {
         one->read(1, i * 8, 8);
     EXPECT_LT(one->counters().node_lookups, 4 * 256u);
     EXPECT_LT(one->counters().node_offers, 4 * 256u);
+}
+
+/// In each phase a third process has written, and all have acquired since. While they read what the others
+/// offer, each finds what is there since then.
+TEST(NodeLevelThreads, ThreadsThatStandForProcessesFindWhatIsThereSinceTheirAcquire) {
+    constexpr std::ptrdiff_t count = 3;
+    constexpr int phases = 50, gets = 500;
+    const OwnNodeBuffer shared(1 << 17);  // overwritten in each phase
+    std::vector<std::unique_ptr<Process>> processes;
+    for (std::ptrdiff_t i = 0; i < count; ++i) {
+        processes.push_back(std::make_unique<Process>(shared.buffer(), settings_of(Mode::acquire)));
+        processes.back()->rig.network_ticks = 1'000'000;  // that sharing pays
+    }
+    unsigned char phase = 0;
+    std::barrier all_have_acquired(count);
+    std::barrier written(count, [&]() noexcept {
+        ++phase;
+        for (const auto& process : processes)
+            for (std::size_t i = 0; i < memory_bytes; ++i)
+                process->rig.memory[1][i] = static_cast<unsigned char>(i * 7 + phase);
+    });
+    std::vector<std::jthread> threads;
+    for (const auto& process : processes)
+        threads.emplace_back([&, own = process.get(), seed = threads.size()] {
+            std::mt19937_64 random(seed);
+            for (int i = 0; i < phases * gets; ++i) {
+                if (i % gets == 0) {
+                    written.arrive_and_wait();
+                    own->acquire();
+                    all_have_acquired.arrive_and_wait();
+                }
+                own->fetches(1, random() % 128 * 64, 1 + random() % 300);
+            }
+        });
+    threads.clear();
+    for (const auto& process : processes)
+        EXPECT_GT(process->counters().node_hits, static_cast<std::uint64_t>(phases));
 }
 
 }  // namespace
