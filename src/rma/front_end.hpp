@@ -102,11 +102,13 @@ class WindowListener {
 
 /// What has become of a get.
 enum class Begun : std::uint8_t {
-    served,   ///< it is complete
-    started,  ///< its starter was called
-    leader,   ///< the same, at now(), and gets with other requests may wait for what this one brings
-    waiting,  ///< for what is on its way: with a request, for a leader
+    served,     ///< it is complete
+    from_node,  ///< the same, and some of it has been fetched by another process of this node
+    started,    ///< its starter was called
+    leader,     ///< the same, at now(), and gets with other requests may wait for what this one brings
+    waiting,    ///< for what is on its way: with a request, for a leader
 };
+constexpr bool is_complete(Begun begun) noexcept { return begun <= Begun::from_node; }
 
 /// What became of an access without its starter.
 enum class Served : std::uint8_t {

@@ -155,7 +155,7 @@ int GetPath::get_planned(const Get& get, GetStarter& starter, LookupPlan& plan, 
     }
     if (fill.entry == nullptr) return fetch(get, starter, plan, guard, begin_ticks);
     if (fills_.is_near(get, plan, fill)) {
-        begun = Begun::served;
+        begun = Begun::from_node;
         return 0;
     }
     const int status = fills_.fetch(get, starter, plan, fill, guard, begin_ticks);
@@ -180,7 +180,7 @@ int GetPath::serve(const Get& get, GetStarter& starter, LookupPlan& plan, Guard&
           : cost.record_slow_hit(get.size_bytes, own_ticks);
     // A breaker that opens would send gets of a leased epoch past it.
     if (!s_.leased.is_open(get.target)) bypass_.end_interval(get.target);
-    begun = waits ? Begun::waiting : Begun::served;
+    begun = waits ? Begun::waiting : plan.has_taken_gaps() ? Begun::from_node : Begun::served;
     return 0;
 }
 
@@ -336,13 +336,13 @@ void GetPath::note_late(Rank target, const ByteRun& origins) noexcept {
 }
 
 void GetPath::check(Rank target, std::uint64_t offset, std::span<const std::byte> served,
-                    std::span<void* const> call_site) {
+                    std::span<void* const> call_site, bool from_node) {
     Guard guard = s_.lock();
     // The second get may overtake an update of this process, or see it although the first was before it.
     if (s_.operations.at(target).may_overlap_update({offset, offset + served.size()})) return;
     HitValidator::Check* check = nullptr;
     try {
-        check = &s_.validator.begin(target, offset, served, call_site);
+        check = &s_.validator.begin(target, offset, served, call_site, from_node);
     } catch (const std::bad_alloc&) {
         return;
     }

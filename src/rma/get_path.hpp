@@ -59,8 +59,9 @@ class GetPath {
     /// After a hit: whether it is to be checked (hit_validator.hpp).
     bool is_check_due() noexcept;
     /// Fetches a hit again; what does not work out is left.
+    /// \param from_node its get was Begun::from_node
     void check(Rank target, std::uint64_t offset, std::span<const std::byte> served,
-               std::span<void* const> call_site);
+               std::span<void* const> call_site, bool from_node = false);
 
   private:
     bool is_current(Route route, const RangeGet& get) noexcept {

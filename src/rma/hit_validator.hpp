@@ -24,6 +24,7 @@ struct StaleHit {
     std::uint64_t size = 0;
     std::uint64_t differs_at = 0;  ///< the first byte that does, from `offset`
     std::byte served{}, found{};   ///< that byte, here and there
+    bool from_node = false;        ///< another process of this node had fetched it
     std::span<void* const> call_site;
 };
 
@@ -35,6 +36,7 @@ class HitValidator {
         std::vector<std::byte> served;
         std::vector<std::byte> found;
         std::vector<void*> call_site;  ///< return addresses, the innermost first
+        bool from_node = false;        ///< as StaleHit has it
         std::uint64_t issued = 0;      ///< 0: not yet
         bool comparable = true;
     };
@@ -44,7 +46,7 @@ class HitValidator {
 
     /// Until it is over the check stays where it is. \throws std::bad_alloc
     Check& begin(Rank target, std::uint64_t offset, std::span<const std::byte> served,
-                 std::span<void* const> call_site);
+                 std::span<void* const> call_site, bool from_node);
     /// Its get was not started.
     void abandon(const Check& check) noexcept;
 
@@ -71,6 +73,7 @@ class HitValidator {
                                  static_cast<std::uint64_t>(one - check->served.begin()),
                                  *one,
                                  *other,
+                                 check->from_node,
                                  check->call_site};
             over(&stale);
             return true;

@@ -39,10 +39,11 @@ class LookupPlan {
         std::erase_if(gaps_, [&](const ByteRun& gap) {
             if (!take(gap)) return false;
             gap_bytes_ -= gap.size;
-            partial_ = true;
+            has_taken_ = partial_ = true;
             return true;
         });
     }
+    bool has_taken_gaps() const noexcept { return has_taken_; }
     /// Some of it is there, or on its way.
     bool is_partial() const noexcept { return partial_ || !resident_.empty() || !waiting_.empty(); }
     std::span<const Waiter> waiting() const noexcept { return waiting_; }
@@ -55,7 +56,7 @@ class LookupPlan {
         waiting_.clear();
         gaps_.clear();
         gap_bytes_ = 0;
-        partial_ = false;
+        has_taken_ = partial_ = false;
     }
 
     std::vector<LookupPart> parts_;
@@ -64,6 +65,7 @@ class LookupPlan {
     std::vector<ByteRun> gaps_;
     std::uint64_t gap_bytes_ = 0;
     bool partial_ = false;
+    bool has_taken_ = false;
 };
 
 template <class MayWait>

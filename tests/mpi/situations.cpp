@@ -9,6 +9,8 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <string_view>
 #include <thread>
 #include <vector>
@@ -59,6 +61,41 @@ void no_reuse() {
     MPI_Win_lock_all(0, window.win);
     for (int i = 0; i < rounds * elements; ++i)
         get(window, next_rank(), i * stride);
+    MPI_Win_unlock_all(window.win);
+}
+
+/// What rank 0 has read is changed in rank 2, and rank 1 reads the same then, in this order by files in
+/// `folder`, of which MPI does not know.
+void race(const std::filesystem::path& folder) {
+    const auto say = [&](const char* what) { std::ofstream(folder / what); };
+    const auto wait_for = [&](const char* what, const auto& meanwhile) {
+        for (; !std::filesystem::exists(folder / what); meanwhile())
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    };
+    const auto serve = [] {
+        int flag = 0;
+        MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &flag, MPI_STATUS_IGNORE);
+    };
+    const auto nothing = [] {};  // what enters MPI may acquire
+    Window window(8);
+    MPI_Win_lock_all(0, window.win);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank_of_self() == 0) {
+        wait_for("ready", nothing);
+        get(window, 2, 0);
+        say("read");
+    }
+    if (rank_of_self() == 2) {
+        wait_for("read", serve);
+        *window.base = 1;
+        MPI_Win_sync(window.win);
+        say("written");
+    }
+    if (rank_of_self() == 1) {
+        say("ready");
+        wait_for("written", nothing);
+        get(window, 2, 0);
+    }
     MPI_Win_unlock_all(window.win);
 }
 
@@ -179,6 +216,7 @@ int main(int argc, char** argv) {
     MPI_Init_thread(&argc, &argv, what == "threads" ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &provided);
     if (what == "no-reuse") no_reuse();
     if (what == "locks" || what == "threads") locks();
+    if (what == "race") race(argc > 2 ? argv[2] : ".");
     if (what == "allreduce") allreduce();
     if (what == "small-buffer") small_buffer();
     if (what == "own-memory") own_memory();

@@ -160,6 +160,17 @@ def test_whether_ranks_of_a_node_share_is_said(family: str, what: str) -> None:
 
 
 @pytest.mark.parametrize("family", FAMILIES)
+def test_a_stale_hit_says_that_another_rank_of_the_node_had_fetched_it(family: str, tmp_path: Path) -> None:
+    settings = {"mode": "acquire", "bypass": "off", "node_ranks": "2", "check_hits": "1"}
+    done = Job(family, ["race", str(tmp_path)], ranks=4).run(settings)
+    assert done.returncode == 0, done.stderr
+    said = (
+        "rank 1: a hit of 8 bytes that another process of this node had fetched at displacement 0 of rank 2 "
+    )
+    assert done.stderr.count("nearfetch: rank ") == done.stderr.count(said) == 1, done.stderr
+
+
+@pytest.mark.parametrize("family", FAMILIES)
 def test_a_program_without_nearfetch_is_noticed(family: str, tmp_path: Path) -> None:
     job = Job(family, ["no-reuse"])
     done = job.run({"summary": "on"}, before=["env", "-u", "LD_PRELOAD"])

@@ -271,9 +271,24 @@ TEST_F(NodeLevelTest, PartsOfAGetAreFoundEach) {
     const std::uint64_t before = other->rig.messages;
     other->rig.get(1, runs);
     EXPECT_EQ(other->rig.messages, before);
-    EXPECT_EQ(other->rig.begun, Begun::served);
+    EXPECT_EQ(other->rig.begun, Begun::from_node);
     EXPECT_EQ(Buffer(to.begin(), to.begin() + 64), other->there(1, 0, 64));
     EXPECT_EQ(Buffer(to.begin() + 64, to.end()), other->there(1, 128, 64));
+}
+
+TEST_F(NodeLevelTest, AStaleHitSaysWhetherAnotherProcessHadFetchedIt) {
+    Settings settings = settings_of(Mode::always_cache);
+    settings.check_hits = 1;
+    make(settings);
+    std::vector<bool> from_node;
+    other->rig.on_stale_hit = [&](const StaleHit& stale) { from_node.push_back(stale.from_node); };
+    one->fetches(1, 0, 64);
+    write(1, 8, 99);
+    other->read(1, 0, 64);
+    EXPECT_EQ(from_node, std::vector{true});
+    other->read(1, 0, 64);
+    EXPECT_EQ(from_node, (std::vector{true, false})) << "it is in its own cache now";
+    EXPECT_EQ(other->counters().stale_hits, 2u);
 }
 
 TEST_F(NodeLevelTest, RegionsThatAreReadAheadAreShared) {

@@ -74,6 +74,9 @@ class Rig : public WindowTransfers, public WindowListener {
         Starter starter(*this, target, runs, request);
         const int result = window.gets().get({target, runs, size, request}, starter, begun);
         if (begun == Begun::leader) leaders[window.completions().now()] = request;
+        if (is_complete(begun) && runs.size() == 1 && request == 0 && window.gets().is_check_due())
+            window.gets().check(target, runs[0].offset, {runs[0].origin, size}, call_site,
+                                begun == Begun::from_node);
         return result;
     }
     int get(Rank target, std::uint64_t offset, std::uint64_t size, void* origin, RequestId request = 0) {

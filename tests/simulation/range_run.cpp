@@ -178,7 +178,7 @@ class RangeRun {
         }
         ++gets_;
         bytes_ += size;
-        if (access->request != 0 && rig_.begun == Begun::served) return compare(*access);
+        if (access->request != 0 && is_complete(rig_.begun)) return compare(*access);
         under_way_.push_back(std::move(access));
     }
     /// The runs of a get: the range itself, or parts of it in any order.

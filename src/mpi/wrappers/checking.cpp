@@ -34,10 +34,11 @@ bool is_first_report(std::span<void* const> call_site) {
 
 }  // namespace
 
-void check_hit(Window& window, int target, std::uint64_t offset, std::span<const std::byte> served) {
+void check_hit(Window& window, const RangeGet& get, Begun begun) {
     if (window.open_locks() != MPI_SUCCESS) return;
     std::array<void*, frames_kept> room{};
-    window.cache().gets().check(target, offset, served, callers(room));
+    window.cache().gets().check(get.target, get.offset, {get.origin, get.size}, callers(room),
+                                begun == Begun::from_node);
 }
 
 void report_stale_hit(const Window& window, const StaleHit& stale) noexcept try {
@@ -52,9 +53,9 @@ void report_stale_hit(const Window& window, const StaleHit& stale) noexcept try 
     const std::string name = window.name();
     const std::string text =
         "nearfetch: rank " + number(static_cast<std::uint64_t>(rank)) + ": a hit of " + number(stale.size) +
-        " bytes at displacement " +
-        number(stale.offset / std::max<std::uint64_t>(window.unit(stale.target), 1)) + " of rank " +
-        number(static_cast<std::uint64_t>(stale.target)) + " of window " +
+        " bytes " + (stale.from_node ? "that another process of this node had fetched " : "") +
+        "at displacement " + number(stale.offset / std::max<std::uint64_t>(window.unit(stale.target), 1)) +
+        " of rank " + number(static_cast<std::uint64_t>(stale.target)) + " of window " +
         (name.empty() ? "without a name" : "'" + name + "'") + " is old (its byte " +
         number(stale.differs_at) + " was " + number(static_cast<std::uint64_t>(stale.served)) + ", and is " +
         number(static_cast<std::uint64_t>(stale.found)) +

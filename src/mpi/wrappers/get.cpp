@@ -179,14 +179,16 @@ template <class Count>
                                                                            : Served::miss;
         if (served == Served::hit) {
             simulated::charge_hit(size);
-            check_if_due(*window, call.target, get.offset, call.origin, size);
+            check_if_due(*window, get);
             return MPI_SUCCESS;
         }
         if (served == Served::bypass) return start_bypassed(*window, call, get);
     }
     Starter<Count> starter(*window, call, nullptr, 0);
     Begun begun{};
-    return get_slowly(*window, call, 0, starter, begun);
+    const int status = get_slowly(*window, call, 0, starter, begun);
+    if (in_one != 0 && is_complete(begun)) check_if_due(*window, range_get_of(*window, call), begun);
+    return status;
 }
 
 /// A plain get of a bypassed target, of as many bytes as the last one.
@@ -241,14 +243,11 @@ template <class Count>
 
 /// Others may write as soon as the program has waited for its request, which is complete: so what is fetched
 /// again has to be there before.
-void check_now_if_due(Window& window, int target, std::uint64_t offset, const void* served,
-                      std::uint64_t size) {
-    WindowCache& cache = window.cache();
-    if (!cache.gets().is_check_due()) [[likely]]
+void check_now_if_due(Window& window, const RangeGet& get, Begun begun = Begun::served) {
+    if (!check_if_due(window, get, begun)) [[likely]]
         return;
-    check_hit(window, target, offset, {static_cast<const std::byte*>(served), size});
-    complete_by(cache, target, FlushKind::local,
-                [&] { return PMPI_Win_flush_local(target, window.handle()); });
+    complete_by(window.cache(), get.target, FlushKind::local,
+                [&] { return PMPI_Win_flush_local(get.target, window.handle()); });
 }
 
 /// The request of a get that is complete.
@@ -288,7 +287,7 @@ int rget(const Access<Count>& call, MPI_Request* request) {
         const Served served = cache.gets().try_get(get);
         if (served == Served::bypass) return rget_bypassed(*window, call, request);
         if (served == Served::hit) {
-            check_now_if_due(*window, call.target, get.offset, call.origin, size);
+            check_now_if_due(*window, get);
             return served_request(*window, request);
         }
     }
@@ -297,7 +296,10 @@ int rget(const Access<Count>& call, MPI_Request* request) {
     Begun begun{};
     if (const int status = get_slowly(*window, call, id, starter, begun); status != MPI_SUCCESS)
         return status;
-    if (begun == Begun::served) return served_request(*window, request);
+    if (is_complete(begun)) {
+        if (run_bytes(call) != 0) check_now_if_due(*window, range_get_of(*window, call), begun);
+        return served_request(*window, request);
+    }
     if (begun == Begun::waiting) return MPI_SUCCESS;
     if (complete_at_once(*window, *request))
         cache.completions().complete_request(call.target, id, true);

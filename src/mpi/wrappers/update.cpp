@@ -148,7 +148,7 @@ bool read_by_get(const Access<Count>& access, MPI_Op op, const Call& call, int& 
     if (window->has(access.target) && run_bytes(access) != 0) {
         const RangeGet get = range_get_of(*window, access);
         const Served served = window->cache().gets().try_get(get);
-        if (served == Served::hit) check_if_due(*window, get.target, get.offset, access.origin, get.size);
+        if (served == Served::hit) check_if_due(*window, get);
         if (served == Served::bypass) {
             status = starter.start_whole();
             if (status == MPI_SUCCESS) window->cache().gets().record_bypassed_get(get);
@@ -157,6 +157,8 @@ bool read_by_get(const Access<Count>& access, MPI_Op op, const Call& call, int& 
     }
     Begun begun{};
     status = get_slowly(*window, access, 0, starter, begun);
+    if (is_complete(begun) && run_bytes(access) != 0)
+        check_if_due(*window, range_get_of(*window, access), begun);
     return true;
 }
 
