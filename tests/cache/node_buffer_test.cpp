@@ -297,7 +297,7 @@ bool can_trace() {
 }
 
 #ifdef NF_THREAD_SANITIZER
-constexpr std::uint64_t instructions_between_kills = 17;  // it runs ten times as many
+constexpr std::uint64_t instructions_between_kills = 101;  // it runs ten times as many
 #else
 constexpr std::uint64_t instructions_between_kills = 1;
 #endif
