@@ -22,7 +22,7 @@ using namespace nearfetch;
 namespace {
 
 constexpr std::uint64_t record_bytes = 64 << 20;  // as a window has them by default
-constexpr std::uint64_t ranges = 2048;            // of each process
+constexpr std::uint64_t ranges = 512;             // of each process: those of eight fit
 
 /// A node buffer and one process's ranges in it.
 class Process {

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the node level's buffer costs: a range that is found, one that is not, and one that is offered.
 
-Each process asks for 2048 ranges. Beside them a copy of as many bytes. 1, 2 and 8 processes use the buffer
+Each process asks for 512 ranges. Beside them a copy of as many bytes. 1, 2 and 8 processes use the buffer
 at a time; 8 are more than this machine has processors, so that they also measure its scheduler.
 """
 
