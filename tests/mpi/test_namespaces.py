@@ -35,7 +35,7 @@ def ip(*words: str) -> str:
     return subprocess.run(["ip", *words], check=True, capture_output=True, text=True).stdout
 
 
-def wait_for_carrier(name: str) -> None:
+def wait_for_link(name: str) -> None:
     """The system takes a second to see that a cable has a second end."""
     for _ in range(100):
         if " state UP " in ip("-n", name, "link", "show", CABLE):
@@ -60,7 +60,7 @@ def names() -> Iterator[tuple[str, str]]:
             ip("-n", name, "link", "set", "lo", "up")
             ip("-n", name, "link", "set", CABLE, "addrgenmode", "none", "up")  # no addresses of IPv6
         for name in both:
-            wait_for_carrier(name)
+            wait_for_link(name)
         yield both
     finally:
         for name in both:
