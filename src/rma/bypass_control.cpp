@@ -12,23 +12,30 @@ BypassControl::BypassControl(WindowState& state) : s_(state) {
 }
 
 /// The fast path serves one thread, and targets that have a cache or want none.
+Route BypassControl::cached_route() const noexcept {
+    if (!s_.cache || s_.cache.is_outdated()) return Route::slow;
+    if (s_.is_acquire_mode()) return Route::validate;
+    return s_.keeps_data() && s_.settings.read_ahead_bytes != 0 ? Route::catch_up : Route::lookup;
+}
+
 void BypassControl::update_route(Rank target) noexcept {
     Target& t = s_.at(target);
     if (s_.threaded || s_.operations.at(target).fetches.outstanding() || s_.settings.check_hits != 0)
         t.route = Route::slow;
     else if (t.is_uncached())
         t.route = count_by_kind(target) ? Route::bypass : Route::slow;
-    else if (!s_.cache || s_.cache.is_outdated())
-        t.route = Route::slow;
     else
-        t.route = s_.is_acquire_mode()                                   ? Route::validate
-                  : s_.keeps_data() && s_.settings.read_ahead_bytes != 0 ? Route::catch_up
-                                                                         : Route::lookup;
+        t.route = cached_route();
 }
 
 void BypassControl::update_routes() noexcept {
-    for (Rank target = 0; target < s_.ranks; ++target)
+    for (const Rank target : s_.targets.accessed())
         update_route(target);
+    Target& others = s_.targets.others().target;
+    if (s_.threaded || s_.settings.check_hits != 0)
+        others.route = Route::slow;
+    else
+        others.route = others.is_uncached() ? Route::bypass : cached_route();
 }
 
 /// Unless somebody waits for what is outstanding beside the program.
@@ -89,40 +96,49 @@ void BypassControl::end_interval(Rank target) noexcept {
 /// something is in flight from.
 void BypassControl::open_all() noexcept {
     winding_up_ = false;
-    for (Rank target = 0; target < s_.ranks; ++target) {
+    for (const Rank target : s_.targets.accessed()) {
         if (s_.in_transit(target))
             winding_up_ = true;
         else
             s_.at(target).breaker.hold(CircuitBreaker::State::open);
-        update_route(target);
     }
+    s_.targets.others().target.breaker.hold(CircuitBreaker::State::open);
+    update_routes();
 }
 
 /// Puts breakers into the state in which the setting holds them.
 void BypassControl::hold_breakers() noexcept {
     const Bypass bypass = s_.settings.bypass;
-    for (Rank target = 0; target < s_.ranks; ++target) {
-        Target& t = s_.at(target);
-        if (!kept_off_ && target != s_.self) {
-            if (bypass == Bypass::sampling) t.breaker.hold(CircuitBreaker::State::half_open);
-            if (bypass >= Bypass::always) t.breaker.hold(CircuitBreaker::State::open);
-            t.updates_when_opened = s_.counters.puts;
-        }
-        update_route(target);
-    }
+    visit_cacheable([&](Target& t) {
+        if (bypass == Bypass::sampling) t.breaker.hold(CircuitBreaker::State::half_open);
+        if (bypass >= Bypass::always) t.breaker.hold(CircuitBreaker::State::open);
+        t.updates_when_opened = s_.counters.puts;
+    });
+    update_routes();
+}
+
+/// All that may ever be cached, and what those have that were not accessed.
+template <class Visit>
+void BypassControl::visit_cacheable(const Visit& visit) noexcept {
+    if (kept_off_) return;
+    const TargetState& own = s_.targets.at(s_.self);
+    s_.targets.visit_all([&](TargetState& state) {
+        if (&state != &own) visit(state.target);
+    });
 }
 
 /// What is cached stays, and all that is outstanding.
 void BypassControl::change_bypass(Bypass bypass) noexcept {
     s_.settings.bypass = bypass;
     if (s_.is_off()) return;
-    for (Rank target = 0; target < s_.ranks; ++target) {
+    for (const Rank target : s_.targets.accessed()) {
         Target& t = s_.at(target);
         if (target == s_.self || kept_off_ || t.breaker.is_untried()) continue;
         resume(target);
         t.breaker = {};
         t.breaker.resume();
     }
+    if (!kept_off_) s_.targets.others().target.breaker = {};
     hold_breakers();
 }
 
@@ -136,11 +152,8 @@ void BypassControl::change_settings(const Settings& settings) noexcept {
     s_.update_lock_rule();
     winding_up_ = false;
     s_.cache.outdate();
-    for (Rank target = 0; target < s_.ranks; ++target) {
-        s_.operations.mark_bypassed(target, updated ? Bypassed::gets | Bypassed::updates : Bypassed::gets);
-        Target& t = s_.at(target);
-        if (target != s_.self && !kept_off_) t.breaker = t.put_breaker = {};
-    }
+    s_.operations.mark_all_bypassed(updated ? Bypassed::gets | Bypassed::updates : Bypassed::gets);
+    visit_cacheable([](Target& t) { t.breaker = t.put_breaker = {}; });
     hold_breakers();
     if (s_.is_off()) open_all();
 }
@@ -160,8 +173,9 @@ void BypassControl::keep_off() noexcept {
 
 void BypassControl::postpone_caching(std::uint64_t gets) noexcept {
     const Guard guard = s_.lock();
-    for (Target& t : s_.targets)
-        if (t.breaker.is_untried()) t.breaker.postpone(gets);
+    s_.targets.visit_all([=](TargetState& state) {
+        if (state.target.breaker.is_untried()) state.target.breaker.postpone(gets);
+    });
 }
 
 std::uint64_t BypassControl::gets_without_gain() const noexcept {
@@ -170,8 +184,8 @@ std::uint64_t BypassControl::gets_without_gain() const noexcept {
     const RangeCacheCounters& c = s_.counters;
     if (c.hits + c.partial_hits + c.pending_hits + c.puts_combined != 0) return gained;
     std::uint64_t gets = c.gets, used = 0;
-    for (Rank target = 0; target < s_.ranks; ++target) {
-        const Target& t = s_.at(target);
+    for (const Rank target : s_.targets.accessed()) {
+        const Target& t = s_.known(target);
         if (t.hits != 0) return gained;
         gets += t.bypassed_gets;
         used += t.bypassed_gets != 0 || s_.operations.at(target).gets.started != 0 ? 1 : 0;
@@ -183,37 +197,42 @@ std::optional<std::uint64_t> BypassControl::passthrough_budget(std::uint64_t unr
     std::uint64_t least = ~std::uint64_t{0};
     if (s_.is_off()) return winding_up_ ? std::nullopt : std::optional(least);
     if (s_.settings.bypass != Bypass::on && s_.settings.bypass != Bypass::passthrough) return std::nullopt;
-    for (const Target& t : s_.targets) {
-        if (t.route != Route::bypass) return std::nullopt;
+    bool all_are_bypassed = true;
+    s_.targets.visit_all([&](const TargetState& state) {
+        const Target& t = state.target;
+        if (t.route != Route::bypass || (!t.breaker.is_open() && t.combines_puts())) all_are_bypassed = false;
         if (t.breaker.is_open()) {
             least = std::min(least, t.breaker.remaining());
-            continue;
+            return;
         }
-        if (t.combines_puts()) return std::nullopt;
         if (t.put_breaker.is_open()) least = std::min(least, t.put_breaker.remaining());
         least = std::min(least, unread);
-    }
-    return least;
+    });
+    return all_are_bypassed ? std::optional(least) : std::nullopt;
 }
 
+/// Which targets the calls were of is not known.
 void BypassControl::after_passthrough(std::uint64_t calls, Bypassed kinds) noexcept {
-    for (Rank target = 0; target < s_.ranks; ++target) {
-        if (s_.is_off()) {
-            // Else nobody would see when an atomic is complete.
+    if (s_.is_off()) {
+        // Else nobody would see when an atomic is complete.
+        for (const Rank target : s_.targets.accessed()) {
             s_.update_started(target, {});
             if (has(kinds, Bypassed::fetches)) fetch_started(target);
-            continue;
         }
-        Target& t = s_.at(target);
-        s_.operations.mark_bypassed(target, kinds);
-        if (has(kinds, Bypassed::updates)) {
-            s_.leases.announce_update(target);
-            s_.cache.node().acquire_target(target);
-        }
-        t.breaker.bypass(calls);
-        t.put_breaker.bypass(calls);
-        t.updates_when_opened = ~std::uint64_t{0};
+        s_.operations.mark_others_bypassed(kinds);
+        return;
     }
+    s_.operations.mark_all_bypassed(kinds);
+    if (has(kinds, Bypassed::updates)) {
+        for (const Rank target : s_.targets.accessed())
+            s_.leases.announce_update(target);
+        s_.cache.node().acquire_targets();
+    }
+    s_.targets.visit_all([=](TargetState& state) {
+        state.target.breaker.bypass(calls);
+        state.target.put_breaker.bypass(calls);
+        state.target.updates_when_opened = ~std::uint64_t{0};
+    });
 }
 
 }  // namespace nearfetch

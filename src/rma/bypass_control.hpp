@@ -17,19 +17,21 @@ class BypassControl {
   public:
     explicit BypassControl(WindowState& state);
 
-    bool is_bypassed(Rank target) const noexcept { return s_.at(target).route == Route::bypass; }
+    bool is_bypassed(Rank target) const noexcept { return s_.known(target).route == Route::bypass; }
     /// If the target's breaker is open: counts a get, which goes to the library as it is. False for the get
     /// that ends the backoff, or is the first one of its target.
     bool bypass_get(Rank target, std::uint64_t size) noexcept {
-        Target& t = s_.at(target);
-        if (t.route != Route::bypass || !t.breaker.bypass()) return false;
+        TargetState& known = s_.targets.known(target);
+        if (known.target.route != Route::bypass) return false;
+        Target& t = s_.targets.make(target, known).target;
+        if (!t.breaker.bypass()) return false;
         s_.operations.mark_bypassed(target, Bypassed::gets);
         t.count_bypassed_get(size);
         return true;
     }
     /// Marks an operation of a bypassed target that is no plain get. \return false if the target is none
     bool bypass(Rank target, Bypassed kinds) noexcept {
-        if (s_.at(target).route != Route::bypass) return false;
+        if (!is_bypassed(target)) return false;
         s_.operations.mark_bypassed(target, kinds);
         if (has(kinds, Bypassed::updates)) {
             ++s_.counters.puts;
@@ -52,6 +54,8 @@ class BypassControl {
     }
     /// To be called when something has changed on which a target's route depends.
     void update_route(Rank target) noexcept;
+    /// The same of all.
+    void update_routes() noexcept;
     /// If a sampling interval is over, and nothing is in flight that belongs to it.
     void end_interval(Rank target) noexcept;
 
@@ -85,10 +89,12 @@ class BypassControl {
   private:
     bool count_by_kind(Rank target) noexcept;
     void open_all() noexcept;
+    Route cached_route() const noexcept;
+    template <class Visit>
+    void visit_cacheable(const Visit& visit) noexcept;
     void hold_breakers() noexcept;
     void change_bypass(Bypass bypass) noexcept;
     void retire_cache() noexcept;
-    void update_routes() noexcept;
 
     WindowState& s_;
     HitBenefit benefit_;

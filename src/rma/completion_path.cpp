@@ -31,7 +31,9 @@ Flush CompletionPath::flush_all(FlushKind kind) noexcept {
     const Guard guard = s_.lock();
     if (s_.is_off() || !s_.epochs.may_flush_all()) return enter(Flush::needed);
     const auto is_idle = [&](Rank target) { return s_.operations.at(target).idle(kind); };
-    return std::ranges::all_of(s_.operations.targets(), is_idle) ? elide() : enter(Flush::needed);
+    return s_.operations.others_are_idle() && std::ranges::all_of(s_.operations.targets(), is_idle)
+               ? elide()
+               : enter(Flush::needed);
 }
 
 /// A flush with nothing to complete.
@@ -60,6 +62,7 @@ void CompletionPath::complete_all(Moment since, FlushKind kind, int status,
     const std::uint64_t share = targets.empty() ? 0 : network_ticks / targets.size();
     for (const Rank target : targets)
         complete_locked(target, since, kind, status, share);
+    s_.operations.complete_bypassed_others(kind, status);
     s_.operations.forget_idle([this](Rank target) { return bypass_.is_bypassed(target); });
     s_.origins.release_all();
     library_completed(gets);
@@ -132,6 +135,7 @@ void CompletionPath::complete_bypassed_flush(Rank target, Moment since, FlushKin
 void CompletionPath::complete_all_bypassed(FlushKind kind, int status) noexcept {
     for (const Rank target : s_.operations.targets())
         complete_bypassed(target, kind, status);
+    s_.operations.complete_bypassed_others(kind, status);
     s_.freshness.completed();
     if (!s_.progress_timer.step_unless_due()) [[unlikely]]
         progress_.lived_on_hits();

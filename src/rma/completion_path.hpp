@@ -97,8 +97,9 @@ class CompletionPath {
 };
 
 inline Served CompletionPath::try_flush(Rank target, FlushKind kind) noexcept {
-    const Route route = s_.at(target).route;
-    const TargetOperations& operations = s_.operations.at(target);
+    const TargetState& state = s_.targets.at(target);
+    const Route route = state.target.route;
+    const TargetOperations& operations = state.operations;
     if (route < Route::lookup) [[unlikely]] {
         if (route == Route::slow) return Served::miss;
         s_.freshness.completed();

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/per_rank.hpp"
 #include "base/types.hpp"
 
 namespace nearfetch {
@@ -26,7 +27,7 @@ enum class Epoch : std::uint8_t {
 
 class EpochTracker {
   public:
-    explicit EpochTracker(Rank ranks) : of_(static_cast<std::size_t>(ranks), Epoch::none) {}
+    explicit EpochTracker(Rank ranks) : of_(ranks, Epoch::none) {}
 
     bool may_access(Rank target) const noexcept {
         if (all_ != Epoch::none) [[likely]]
@@ -53,7 +54,7 @@ class EpochTracker {
     /// MPI_Win_lock and unlock.
     void set(Rank target, Epoch epoch) noexcept {
         fenced_ = false;
-        of_[static_cast<std::size_t>(target)] = epoch;
+        of_.make(target) = epoch;
     }
     /// MPI_Win_lock_all, and whatever closes an epoch of all targets.
     void set_all(Epoch epoch) noexcept {
@@ -83,11 +84,11 @@ class EpochTracker {
     }
 
   private:
-    Epoch at(Rank target) const noexcept { return of_[static_cast<std::size_t>(target)]; }
+    Epoch at(Rank target) const noexcept { return of_[target]; }
 
     Epoch all_ = Epoch::none;
     bool fenced_ = false;
-    std::vector<Epoch> of_;
+    PerRank<Epoch> of_;
     std::vector<Rank> group_;
 };
 

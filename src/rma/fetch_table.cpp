@@ -31,8 +31,8 @@ void visit_last(List& list, const Visitor& visit) {
 
 }  // namespace
 
-FetchTable::FetchTable(Rank ranks, LazyRangeCache& cache, WindowListener& listener)
-    : of_(static_cast<std::size_t>(ranks)), cache_(cache), listener_(listener) {}
+FetchTable::FetchTable(TargetTable& targets, LazyRangeCache& cache, WindowListener& listener)
+    : targets_(targets), cache_(cache), listener_(listener) {}
 
 void FetchTable::reserve(Rank target, std::size_t flights, std::span<const Waiter> waiting) {
     grow(at(target).flights, flights);
@@ -46,7 +46,7 @@ void FetchTable::add_waiters(Rank target, std::span<const Waiter> waiting) {
 }
 
 void FetchTable::add_flight(Entry& entry, RequestId request) {
-    Fetches& fetches = at(entry.target());
+    TargetFetches& fetches = at(entry.target());
     if (request == 0)
         fetches.flights.push_back(&entry);
     else
@@ -67,7 +67,7 @@ bool FetchTable::begin_fill(Entry& entry, RequestId request, std::span<const Wai
 }
 
 void FetchTable::cancel_fill(Entry& entry) noexcept {
-    Fetches& fetches = at(entry.target());
+    TargetFetches& fetches = at(entry.target());
     fetches.erase_flights_if([&](const Entry* flying) { return flying == &entry; });
     std::erase_if(fetches.waiters, [&](const Waiter& waiter) { return waiter.entry == &entry; });
     fetches.waiters_of.erase(&entry);
@@ -75,7 +75,7 @@ void FetchTable::cancel_fill(Entry& entry) noexcept {
 }
 
 void FetchTable::fill_arrived_at_once(Entry& entry, bool fetched) noexcept {
-    Fetches& fetches = at(entry.target());
+    TargetFetches& fetches = at(entry.target());
     if (fetched)
         fetches.delivery = Delivery::at_once;
     else
@@ -90,19 +90,17 @@ void FetchTable::fill_arrived_at_once(Entry& entry, bool fetched) noexcept {
 }
 
 bool FetchTable::in_transit(Rank target) const noexcept {
-    const Fetches& fetches = at(target);
+    const TargetFetches& fetches = at(target);
     return !fetches.flights.empty() || !fetches.flights_of.empty() || !fetches.waiters.empty() ||
            !fetches.waiters_of.empty() || cache_.node().expects(target);
 }
 
 bool FetchTable::any_in_transit() const noexcept {
-    for (Rank target = 0; target < static_cast<Rank>(of_.size()); ++target)
-        if (in_transit(target)) return true;
-    return false;
+    return std::ranges::any_of(targets_.accessed(), [this](Rank target) { return in_transit(target); });
 }
 
 std::size_t FetchTable::ranges_in_transit(Rank target) const noexcept {
-    const Fetches& fetches = at(target);
+    const TargetFetches& fetches = at(target);
     std::size_t ranges = fetches.flights.size() + fetches.flights_of.size() + fetches.waiters.size();
     for (const auto& [entry, waiting] : fetches.waiters_of)
         ranges += waiting.size();
@@ -110,7 +108,7 @@ std::size_t FetchTable::ranges_in_transit(Rank target) const noexcept {
 }
 
 FetchTable::Arrived FetchTable::complete(Rank target, Moment since) noexcept {
-    Fetches& fetches = at(target);
+    TargetFetches& fetches = at(target);
     Arrived all{.handed_out_bytes = serve_waiters(fetches, since)};
     fetches.erase_flights_if([&](Entry* entry) {
         if (entry->issued() > since) return false;
@@ -131,13 +129,13 @@ void FetchTable::fail(Rank target, Moment since) noexcept {
 }
 
 void FetchTable::complete_request(Rank target, RequestId request) noexcept {
-    Fetches& fetches = at(target);
+    TargetFetches& fetches = at(target);
     while (const auto flight = fetches.flights_of.extract(request))
         arrived(fetches, *flight.mapped());
 }
 
 void FetchTable::leave_to_flush(Rank target, RequestId request) noexcept {
-    Fetches& fetches = at(target);
+    TargetFetches& fetches = at(target);
     while (auto flight = fetches.flights_of.extract(request)) {
         flight.key() = 0;
         fetches.flights_of.insert(std::move(flight));
@@ -145,7 +143,7 @@ void FetchTable::leave_to_flush(Rank target, RequestId request) noexcept {
 }
 
 void FetchTable::abandon_request(Rank target, RequestId request) noexcept {
-    Fetches& fetches = at(target);
+    TargetFetches& fetches = at(target);
     const auto [begin, end] = fetches.flights_of.equal_range(request);
     for (auto flight = begin; flight != end;) {
         Entry& entry = *flight->second;
@@ -160,7 +158,7 @@ void FetchTable::abandon_request(Rank target, RequestId request) noexcept {
 }
 
 bool FetchTable::invalidate_origin(Rank target, const ByteRun& run) noexcept {
-    Fetches& fetches = at(target);
+    TargetFetches& fetches = at(target);
     bool found = cache_.node().expect_no_more_at(target, run);
     const auto look_at_flight = [&](Entry* entry) {
         // What arrives in the cache's own memory is what it should be.
@@ -206,7 +204,7 @@ std::uint64_t FetchTable::serve(std::span<const Waiter> waiters) noexcept {
 }
 
 /// Before anybody may reuse the buffer in which the bytes arrived.
-std::uint64_t FetchTable::serve_waiters(Fetches& fetches, Moment since) noexcept {
+std::uint64_t FetchTable::serve_waiters(TargetFetches& fetches, Moment since) noexcept {
     std::uint64_t bytes = 0;
     std::erase_if(fetches.waiters, [&](const Waiter& waiter) {
         if (waiter.entry->issued() > since) return false;
@@ -221,13 +219,13 @@ std::uint64_t FetchTable::serve_waiters(Fetches& fetches, Moment since) noexcept
     return bytes;
 }
 
-void FetchTable::arrived(Fetches& fetches, Entry& entry) noexcept {
+void FetchTable::arrived(TargetFetches& fetches, Entry& entry) noexcept {
     if (const auto waiting = fetches.waiters_of.extract(&entry)) serve(waiting.mapped());
     commit(fetches, entry);
 }
 
 /// Where nothing has been seen to come at once, what has changed has come since.
-void FetchTable::commit(Fetches& fetches, Entry& entry) noexcept {
+void FetchTable::commit(TargetFetches& fetches, Entry& entry) noexcept {
     const bool checked = entry.is_copied() && !entry.is_invalidated();
     const bool changed = checked && std::memcmp(entry.data(), entry.source(), entry.size()) != 0;
     if (changed && fetches.delivery == Delivery::at_once) return cache_->abandon(&entry);

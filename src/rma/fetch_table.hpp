@@ -15,27 +15,17 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <unordered_map>
-#include <vector>
 
 #include "rma/delivery.hpp"
 #include "rma/front_end.hpp"
 #include "rma/lazy_range_cache.hpp"
+#include "rma/target_table.hpp"
 
 namespace nearfetch {
 
-/// A get, or some of it, of bytes that are on their way for another.
-struct Waiter {
-    const Entry* entry;
-    const std::byte* source;
-    std::byte* origin;
-    std::uint64_t size;
-    RequestId request = 0;  ///< that is complete with it
-};
-
 class FetchTable {
   public:
-    FetchTable(Rank ranks, LazyRangeCache& cache, WindowListener& listener);
+    FetchTable(TargetTable& targets, LazyRangeCache& cache, WindowListener& listener);
 
     /// So that adding so many flights, and these waiters, cannot fail. By doubling: programs start very many
     /// gets before they complete them. \throws std::bad_alloc
@@ -85,37 +75,17 @@ class FetchTable {
     void learn_later(Rank target) noexcept {
         if (at(target).delivery == Delivery::unknown) at(target).delivery = Delivery::later;
     }
-    void forget_delivery(Rank target, bool is_on_this_node) noexcept {
-        at(target).delivery = is_on_this_node ? Delivery::unknown : Delivery::later;
-    }
 
   private:
-    struct Fetches {
-        std::vector<Entry*> flights;
-        std::unordered_multimap<RequestId, Entry*> flights_of;  ///< those that a request completes, too
-        std::vector<Waiter> waiters;
-        std::unordered_map<const Entry*, std::vector<Waiter>> waiters_of;  ///< for what requests complete
-        Delivery delivery = Delivery::later;
-
-        std::vector<Waiter>& waiting_with(const Waiter& waiter) {
-            return waiter.entry->by_request() ? waiters_of[waiter.entry] : waiters;
-        }
-        template <class Predicate>
-        void erase_flights_if(const Predicate& is_over) {
-            std::erase_if(flights, is_over);
-            std::erase_if(flights_of, [&](const auto& flight) { return is_over(flight.second); });
-        }
-    };
-
-    Fetches& at(Rank target) noexcept { return of_[static_cast<std::size_t>(target)]; }
-    const Fetches& at(Rank target) const noexcept { return of_[static_cast<std::size_t>(target)]; }
+    TargetFetches& at(Rank target) noexcept { return targets_.make(target).fetches; }
+    const TargetFetches& at(Rank target) const noexcept { return targets_.at(target).fetches; }
     void invalidate(const Entry& entry) noexcept;
     std::uint64_t serve(std::span<const Waiter> waiters) noexcept;
-    std::uint64_t serve_waiters(Fetches& fetches, Moment since) noexcept;
-    void arrived(Fetches& fetches, Entry& entry) noexcept;
-    void commit(Fetches& fetches, Entry& entry) noexcept;
+    std::uint64_t serve_waiters(TargetFetches& fetches, Moment since) noexcept;
+    void arrived(TargetFetches& fetches, Entry& entry) noexcept;
+    void commit(TargetFetches& fetches, Entry& entry) noexcept;
 
-    std::vector<Fetches> of_;
+    TargetTable& targets_;
     LazyRangeCache& cache_;
     WindowListener& listener_;
 };

@@ -41,6 +41,8 @@ struct TargetMemory {
     bool is_declared = false;
     /// The library may deliver at once.
     bool is_on_this_node = false;
+
+    friend bool operator==(const TargetMemory&, const TargetMemory&) noexcept = default;
 };
 
 /// A get as the front end received it.

@@ -90,7 +90,7 @@ class GetPath {
 };
 
 inline const std::byte* GetPath::find(const RangeGet& get) noexcept {
-    Target& t = s_.at(get.target);
+    Target& t = s_.targets.known(get.target).target;
     // Bytes may be in flight to where these are wanted: then neither is to be kept.
     if (t.route < Route::lookup || !s_.epochs.may_access_quickly(get.target) ||
         s_.process.origins.all.overlap(get.origin, get.size) ||

@@ -11,7 +11,7 @@ bool LazyRangeCache::make(const Settings& settings, Rank ranks, MemoryBudget& me
                           const BenefitFunction& hit_benefit, WindowListener& listener) noexcept try {
     RangeCacheConfig config = range_cache_config(settings, score_, &memory);
     config.hit_benefit = hit_benefit;
-    cache_ = std::make_unique<RangeCache>(config, static_cast<std::uint32_t>(ranks));
+    cache_ = std::make_unique<RangeCache>(config, ranks);
     return true;
 } catch (const std::bad_alloc&) {
     broken_ = true;

@@ -18,6 +18,8 @@ namespace nearfetch {
 
 class LazyRangeCache {
   public:
+    explicit LazyRangeCache(TargetTable& targets) : node_(targets) {}
+
     explicit operator bool() const noexcept { return cache_ != nullptr; }
     RangeCache& operator*() noexcept { return *cache_; }
     RangeCache* operator->() noexcept { return cache_.get(); }

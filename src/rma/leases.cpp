@@ -21,23 +21,22 @@ constexpr double burst_ns = 20e6;
 /// writing.
 constexpr std::uint64_t looks_for_saved = 2;
 constexpr std::uint64_t writing_for_saved = 1;
+/// To register with more targets would take longer than to wait once more.
+constexpr Rank most_at_once = 1024;
 
 /// Where words go that nobody asks for. They may come at any time.
 std::uint64_t unused = 0;
 
 }  // namespace
 
-void Leases::open(LeaseWords& words, Rank ranks, std::uint64_t lease_ns, bool has_budget,
-                  std::uint32_t& writers) {
-    targets_.assign(static_cast<std::size_t>(ranks), {});
-    written_.reserve(targets_.size());
+void Leases::open(LeaseWords& words, std::uint64_t lease_ns, bool has_budget,
+                  std::uint32_t& writers) noexcept {
     lease_ticks_ = static_cast<std::uint64_t>(static_cast<double>(lease_ns) / ns_per_tick());
     remembered_ticks_ = static_cast<std::uint64_t>(remembered_ns / ns_per_tick());
     burst_ticks_ = static_cast<std::uint64_t>(burst_ns / ns_per_tick());
     opened_ticks_ = ticks();
     has_budget_ = has_budget;
-    for (Target& t : targets_)
-        t.ended = opened_ticks_;
+    targets_.visit_all([this](TargetState& state) { state.lease = {.ended = opened_ticks_}; });
     words_ = &words;
     writers_ = &writers;
 }
@@ -52,7 +51,7 @@ bool Leases::may_look(std::uint64_t now) noexcept {
 }
 
 bool Leases::look(Rank target) noexcept {
-    Target& t = at(target);
+    TargetLease& t = at(target);
     const std::uint64_t now = ticks();
     if (now < t.lease_end) return true;
     t.lease_end = 0;
@@ -75,7 +74,7 @@ bool Leases::look(Rank target) noexcept {
 }
 
 void Leases::add_writer(Rank target, Role role) noexcept {
-    Target& t = at(target);
+    TargetLease& t = at(target);
     if (t.role == Role::reader) {
         written_.push_back(target);
         ++*writers_;
@@ -93,7 +92,7 @@ void Leases::announce(Rank target) noexcept {
 }
 
 /// Whether others have looked since this has ended its writing, or may have.
-bool Leases::has_been_leased(const Target& t, LeaseWord before, std::uint64_t now) const noexcept {
+bool Leases::has_been_leased(const TargetLease& t, LeaseWord before, std::uint64_t now) const noexcept {
     if (now - t.ended >= remembered_ticks_) return true;
     const std::uint64_t seen = LeaseWord{t.before_end}.looks() + t.own_looks;
     return (before.looks() - seen) % (LeaseWord{~0ull}.looks() + 1) != 0;
@@ -101,9 +100,9 @@ bool Leases::has_been_leased(const Target& t, LeaseWord before, std::uint64_t no
 
 int Leases::begin_writing(Rank target) noexcept {
     if (words_ == nullptr) return 0;
-    Target& t = at(target);
+    TargetLease& t = at(target);
     if (t.role == Role::writer) return 0;
-    if (has_budget_ && waits_ != 0 && has_overspent()) return write_everywhere();
+    if (has_budget_ && waits_ != 0 && has_overspent()) return write_to_many(target);
     const std::uint64_t begin = ticks();
     LeaseWord word;
     const std::uint64_t amount = t.role == Role::announced ? 0 : LeaseWord::one_writer;
@@ -118,21 +117,25 @@ int Leases::begin_writing(Rank target) noexcept {
     return 0;
 }
 
-/// As begin_writing(), of all targets at once.
-int Leases::write_everywhere() noexcept {
+/// As begin_writing(), of many targets at once, from this one on.
+int Leases::write_to_many(Rank first) noexcept {
     const std::uint64_t begin = ticks();
+    const Rank count = std::min(targets_.ranks(), most_at_once);
+    const auto each = [&](const auto& visit) {
+        for (Rank i = 0; i < count; ++i)
+            visit(static_cast<Rank>((std::int64_t{first} + i) % targets_.ranks()));
+    };
     int status = 0;
-    for (Rank target = 0; target < static_cast<Rank>(targets_.size()); ++target) {
-        if (at(target).role != Role::reader) continue;
+    each([&](Rank target) {
+        if (at(target).role != Role::reader) return;
         if (status == 0) status = words_->start_fetch_add(target, LeaseWord::one_writer, unused);
         if (status == 0) add_writer(target, Role::announced);
-    }
+    });
     if (status == 0) status = words_->complete();
     if (status == 0) {
         ++waits_;
         words_->wait_until(ticks() + lease_ticks_ + lease_ticks_ / clock_margin);
-        for (Target& t : targets_)
-            t.role = Role::writer;
+        each([&](Rank target) { at(target).role = Role::writer; });
     }
     writing_ticks_ += ticks() - begin;
     return status;
@@ -146,7 +149,7 @@ bool Leases::has_overspent() const noexcept {
 void Leases::end_writing(Rank target) noexcept {
     if (words_ == nullptr || at(target).role == Role::reader) return;
     if (has_budget_ && has_ended_ && has_overspent()) return;
-    Target& t = at(target);
+    TargetLease& t = at(target);
     const std::uint64_t begin = ticks();
     // Who has only announced updates has waited for no lease: what it knows of looks stays as it was.
     const bool has_waited = t.role == Role::writer;

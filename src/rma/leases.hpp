@@ -15,7 +15,8 @@
 // registration was, and the lease ends before the writer goes on. docs/leases.md has the whole argument, and
 // its one assumption: clocks of two ranks run equally fast, but for a 64th.
 //
-// Who writes to one target after the other registers everywhere at once, beyond its budget: it waits once.
+// Who writes to one target after the other registers with a thousand at once, beyond its budget: it waits
+// once.
 //
 // Updates under a shared lock order nothing. They are announced without waiting: their rank becomes a writer,
 // so that readers who race with it see it soon.
@@ -30,6 +31,7 @@
 #include <vector>
 
 #include "base/types.hpp"
+#include "rma/target_table.hpp"
 
 namespace nearfetch {
 
@@ -67,11 +69,13 @@ struct LeaseWord {
 
 class Leases {
   public:
+    explicit Leases(TargetTable& targets) : targets_(targets) { targets.keep_room_in(written_); }
+
     /// Locks of the window are acquires until this was called.
     /// \param words outlive this \param lease_ns the same on all ranks
     /// \param writers of the process: it counts the targets that it is a writer of
-    /// \param has_budget false: nothing is refused to save time \throws std::bad_alloc
-    void open(LeaseWords& words, Rank ranks, std::uint64_t lease_ns, bool has_budget, std::uint32_t& writers);
+    /// \param has_budget false: nothing is refused to save time
+    void open(LeaseWords& words, std::uint64_t lease_ns, bool has_budget, std::uint32_t& writers) noexcept;
     bool are_open() const noexcept { return words_ != nullptr; }
 
     /// A shared lock of `target`: looks at its word where there is no lease and the budget allows it.
@@ -106,37 +110,23 @@ class Leases {
     std::uint64_t waits() const noexcept { return waits_; }
 
   private:
-    enum class Role : std::uint8_t {
-        reader,
-        announced,  ///< it is among the writers, and has not waited
-        writer,
-    };
-    struct Target {
-        Role role = Role::reader;
-        bool is_known = false;         ///< version and looked
-        std::uint64_t lease_end = 0;   ///< ticks
-        std::uint64_t version = 0;     ///< that the last look found
-        std::uint64_t looked = 0;      ///< when, ticks
-        std::uint64_t before_end = 0;  ///< the word before this took itself off
-        std::uint64_t ended = 0;       ///< when, ticks
-        std::uint64_t own_looks = 0;   ///< since then
-    };
+    using Role = TargetLease::Role;
 
-    Target& at(Rank target) noexcept { return targets_[static_cast<std::size_t>(target)]; }
-    const Target& at(Rank target) const noexcept { return targets_[static_cast<std::size_t>(target)]; }
+    TargetLease& at(Rank target) noexcept { return targets_.make(target).lease; }
+    const TargetLease& at(Rank target) const noexcept { return targets_.at(target).lease; }
     bool may_look(std::uint64_t now) noexcept;
     /// On registrations and waits.
     bool has_overspent() const noexcept;
-    int write_everywhere() noexcept;
+    int write_to_many(Rank first) noexcept;
     std::uint64_t look_ticks() const noexcept { return looks_ != 0 ? looking_ticks_ / looks_ : 0; }
-    bool has_been_leased(const Target& target, LeaseWord before, std::uint64_t now) const noexcept;
+    bool has_been_leased(const TargetLease& target, LeaseWord before, std::uint64_t now) const noexcept;
     void announce(Rank target) noexcept;
     void add_writer(Rank target, Role role) noexcept;
 
     LeaseWords* words_ = nullptr;
     std::uint32_t* writers_ = nullptr;
-    std::vector<Target> targets_;
-    std::vector<Rank> written_;  ///< whose writer this is; open() reserved a place for each
+    TargetTable& targets_;
+    std::vector<Rank> written_;  ///< whose writer this is
     bool has_budget_ = true;
     std::uint64_t lease_ticks_ = 0;
     std::uint64_t remembered_ticks_ = 0;

@@ -48,7 +48,7 @@ bool LockPath::elide_leased(Rank target, bool& serves) noexcept {
 }
 
 void LockPath::open_leases(LeaseWords& words, std::uint64_t lease_ns) {
-    s_.leases.open(words, s_.ranks, lease_ns, s_.settings.bypass != Bypass::off, s_.process.lease_writers);
+    s_.leases.open(words, lease_ns, s_.settings.bypass != Bypass::off, s_.process.lease_writers);
     s_.update_lock_rule();
 }
 

@@ -35,7 +35,7 @@ bool NodeLevel::step(double network_ns) noexcept {
 
 // Of gets that are issued within the nanosecond of an acquire nobody knows the order: they are too early.
 NodeTime NodeLevel::since(Rank target) noexcept {
-    Target& t = at(target);
+    TargetAcquires& t = at(target);
     if (std::exchange(t.is_acquired, false)) t.since = steady_ns();
     return std::max(since_, t.since) + 1;
 }

@@ -22,25 +22,22 @@
 #include "base/types.hpp"
 #include "cache/node_buffer/node_buffer.hpp"
 #include "rma/front_end.hpp"
+#include "rma/target_table.hpp"
 
 namespace nearfetch {
 
 class NodeLevel {
   public:
-    /// From now on it is used, for targets of other nodes. \pre the buffer's memory outlives this
-    /// \throws std::bad_alloc
-    void open(const NodeBuffer& buffer, Rank ranks) {
-        of_.assign(static_cast<std::size_t>(ranks), {});
+    explicit NodeLevel(TargetTable& targets) : targets_(targets) {}
+
+    /// From now on it is used, for targets of other nodes: the memory of this node's is as near as the
+    /// buffer. \pre the buffer's memory outlives this \throws std::bad_alloc
+    void open(const NodeBuffer& buffer) {
         expected_.reserve(most_expected);
         buffer_ = buffer;
         since_ = steady_ns();
     }
     bool is_open() const noexcept { return buffer_.has_value(); }
-    /// Targets of this node are left out: their memory is as near as the buffer. \pre open()
-    void describe(Rank target, const TargetMemory& memory) noexcept {
-        at(target).is_left_out = memory.is_on_this_node;
-        at(target).page_phase = memory.page_phase;
-    }
 
     /// What was issued until then is not to be served any more.
     void acquire(NodeTime when) noexcept { since_ = std::max(since_, when); }
@@ -50,14 +47,20 @@ class NodeLevel {
         at(target).is_acquired = true;
         expect_no_more(target);
     }
+    /// The same of all.
+    void acquire_targets() noexcept {
+        if (!is_open()) return;
+        targets_.visit_all([](TargetState& state) { state.near.is_acquired = true; });
+        expected_.clear();
+    }
 
     /// A get missed the first level: whether to look it up here.
     /// \param network_ns what the network takes for it; 0: not known
     bool serves(Rank target, double network_ns) noexcept {
-        return is_open() && !at(target).is_left_out && step(network_ns);
+        return is_open() && !is_left_out(target) && step(network_ns);
     }
     /// The same, without counting a miss.
-    bool is_used(Rank target) const noexcept { return is_open() && paused_ == 0 && !at(target).is_left_out; }
+    bool is_used(Rank target) const noexcept { return is_open() && paused_ == 0 && !is_left_out(target); }
     /// Whether a range was fetched as it was asked for, or with others of its region (rma/read_ahead.hpp).
     enum class Fetched : std::uint8_t { alone, in_region };
     /// Copies the range's bytes, if they are there and fresh. \pre is_used()
@@ -86,13 +89,6 @@ class NodeLevel {
     std::uint64_t offered() const noexcept { return offered_; }
 
   private:
-    struct Target {
-        NodeTime since = 0;
-        bool is_acquired = false;  ///< later than that, but not after the next lookup
-        bool is_left_out = false;
-        std::uint64_t page_phase = 0;
-    };
-
     struct Expected {
         Rank target;
         ByteRun run;
@@ -104,18 +100,19 @@ class NodeLevel {
     /// A region is found by the page of memory that it begins in, since ranks may lack different bytes of it.
     NodeBuffer::Key key_of(Rank target, ByteRange range, Fetched how) const noexcept {
         return how == Fetched::alone ? range.begin
-                                     : ~((range.begin + at(target).page_phase) / memory_page_bytes);
+                                     : ~((range.begin + memory_of(target).page_phase) / memory_page_bytes);
     }
     NodeTime since(Rank target) noexcept;
-    Target& at(Rank target) noexcept { return of_[static_cast<std::size_t>(target)]; }
-    const Target& at(Rank target) const noexcept { return of_[static_cast<std::size_t>(target)]; }
+    TargetAcquires& at(Rank target) noexcept { return targets_.make(target).near; }
+    const TargetMemory& memory_of(Rank target) const noexcept { return targets_.at(target).target.memory; }
+    bool is_left_out(Rank target) const noexcept { return memory_of(target).is_on_this_node; }
 
     static constexpr std::uint64_t first_pause = 1024;
     static constexpr std::size_t most_expected = 256;
 
+    TargetTable& targets_;
     std::optional<NodeBuffer> buffer_;
     NodeTime since_ = 0;
-    std::vector<Target> of_;
     std::vector<Expected> expected_;
     std::uint64_t lookups_ = 0;
     std::uint64_t found_ = 0;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rma/outstanding_operations.hpp"
 
+#include <algorithm>
+
 namespace nearfetch {
 
 void OutstandingOperations::start_update(Rank target, std::span<const ByteRun> runs, bool combined) noexcept {
@@ -12,7 +14,7 @@ void OutstandingOperations::start_update(Rank target, std::span<const ByteRun> r
                                         : ByteRange{std::min(o.updating.begin, range.begin),
                                                     std::max(o.updating.end, range.end)};
     }
-    start(target, o.updates);
+    start(target, o, o.updates);
     if (!combined) o.local_updates.started = issued_;
 }
 

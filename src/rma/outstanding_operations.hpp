@@ -7,7 +7,6 @@
 // was called, so a flush with nothing outstanding need not enter the library. Operations on a bypassed target
 // are not counted one by one: only their kinds are marked, in a few instructions.
 
-#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <utility>
@@ -17,75 +16,30 @@
 #include "rma/acquires.hpp"
 #include "rma/epoch_tracker.hpp"
 #include "rma/front_end.hpp"
+#include "rma/target_table.hpp"
 
 namespace nearfetch {
-
-/// Sequence numbers of the last operation started and of the last one known to be complete.
-struct Operations {
-    std::uint64_t started = 0;
-    std::uint64_t done = 0;
-    bool outstanding() const noexcept { return started > done; }
-    void complete(Moment since) noexcept { done = std::max(done, since); }
-};
-
-/// Kinds of operations that were bypassed, and may be outstanding.
-enum class Bypassed : std::uint8_t { nothing = 0, gets = 1, updates = 2, fetches = 4 };
-constexpr Bypassed operator|(Bypassed a, Bypassed b) noexcept {
-    return static_cast<Bypassed>(static_cast<unsigned>(a) | static_cast<unsigned>(b));
-}
-constexpr Bypassed operator&(Bypassed a, Bypassed b) noexcept {
-    return static_cast<Bypassed>(static_cast<unsigned>(a) & static_cast<unsigned>(b));
-}
-constexpr Bypassed operator~(Bypassed a) noexcept {
-    return static_cast<Bypassed>(~static_cast<unsigned>(a) & 7u);
-}
-constexpr bool has(Bypassed some, Bypassed kind) noexcept { return (some & kind) != Bypassed::nothing; }
-
-/// Those at one target.
-struct TargetOperations {
-    bool listed = false;                    ///< among those that may have something outstanding
-    Bypassed bypassed = Bypassed::nothing;  ///< since the call that completed all of it
-    Operations gets;
-    Operations updates;        ///< until they are complete at the target
-    Operations local_updates;  ///< until they are complete here
-    Operations fetches;        ///< fetching atomics
-    ByteRange updating;        ///< spans the updates that are not complete at the target
-
-    /// Nothing is outstanding that a flush would complete.
-    bool idle(FlushKind kind) const noexcept {
-        return bypassed == Bypassed::nothing && !gets.outstanding() &&
-               !(kind == FlushKind::local ? local_updates : updates).outstanding();
-    }
-    bool update_under_way() const noexcept {
-        return updates.outstanding() || has(bypassed, Bypassed::updates);
-    }
-    /// Whether an update that is not complete may overlap these bytes.
-    bool may_overlap_update(ByteRange range) const noexcept {
-        return update_under_way() && updating.overlaps(range);
-    }
-};
 
 class OutstandingOperations {
   public:
     /// \param epochs told of each operation that the library sees \param acquires of the process
-    OutstandingOperations(Rank ranks, EpochTracker& epochs, Acquires& acquires)
-        : of_(static_cast<std::size_t>(ranks)), epochs_(epochs), acquires_(acquires) {
-        listed_.reserve(of_.size());
+    OutstandingOperations(TargetTable& targets, EpochTracker& epochs, Acquires& acquires)
+        : targets_(targets), epochs_(epochs), acquires_(acquires) {
+        targets.keep_room_in(listed_);
     }
 
     Moment now() const noexcept { return issued_; }
-    const TargetOperations& at(Rank target) const noexcept { return of_[static_cast<std::size_t>(target)]; }
-    /// Targets that may have something outstanding; all others have nothing.
+    const TargetOperations& at(Rank target) const noexcept { return targets_.at(target).operations; }
+    /// Whether nothing is outstanding at targets that were not accessed, but by calls that were not counted.
+    bool others_are_idle() const noexcept { return bypassed_at_others() == Bypassed::nothing; }
+    /// Targets that may have something outstanding; all others have nothing, or what the others have.
     std::span<const Rank> targets() const noexcept { return listed_; }
-    void list(Rank target) noexcept {
-        bool& listed = of(target).listed;
-        if (listed) [[likely]]
-            return;
-        listed = true;
-        listed_.push_back(target);  // the constructor reserved a place for each target
-    }
+    void list(Rank target) noexcept { list(target, of(target)); }
 
-    void start_get(Rank target) noexcept { start(target, of(target).gets); }
+    void start_get(Rank target) noexcept {
+        TargetOperations& o = of(target);
+        start(target, o, o.gets);
+    }
     /// \param runs none: it changes nothing \param combined its origin may be used again already
     void start_update(Rank target, std::span<const ByteRun> runs, bool combined = false) noexcept;
     /// The update that was started just now is a fetching atomic: its completion has to be seen.
@@ -94,13 +48,31 @@ class OutstandingOperations {
         if (!o.fetches.outstanding()) ++fetching_;
         o.fetches.started = issued_;
     }
-    /// Whether fetching atomics are outstanding that were not bypassed.
-    bool any_fetches() const noexcept { return fetching_ != 0; }
+    /// Whether fetching atomics are outstanding that were not bypassed, or at a target that was not accessed.
+    bool any_fetches() const noexcept {
+        return fetching_ != 0 || has(bypassed_at_others(), Bypassed::fetches);
+    }
 
     /// Operations of these kinds were bypassed.
     void mark_bypassed(Rank target, Bypassed kinds) noexcept {
-        list(target);
-        of(target).bypassed = of(target).bypassed | kinds;
+        TargetOperations& o = of(target);
+        list(target, o);
+        o.bypassed = o.bypassed | kinds;
+    }
+    /// They were bypassed at any of the targets.
+    void mark_all_bypassed(Bypassed kinds) noexcept {
+        for (const Rank target : targets_.accessed())
+            mark_bypassed(target, kinds);
+        mark_others_bypassed(kinds);
+    }
+    /// The same for those that were not accessed.
+    void mark_others_bypassed(Bypassed kinds) noexcept {
+        TargetOperations& others = targets_.others().operations;
+        others.bypassed = others.bypassed | kinds;
+    }
+    /// The target has what the others had until now.
+    void accessed_first(Rank target) noexcept {
+        if (at(target).bypassed != Bypassed::nothing) list(target);
     }
     /// From now on operations are counted one by one. \return the kinds that may be outstanding
     Bypassed take_bypassed(Rank target) noexcept {
@@ -127,13 +99,11 @@ class OutstandingOperations {
     /// A call that completes what was bypassed has returned. An atomic may synchronise even if it failed:
     /// acquires.
     void complete_bypassed(Rank target, FlushKind kind, int status) noexcept {
-        TargetOperations& o = of(target);
-        if (has(o.bypassed, Bypassed::fetches)) [[unlikely]] {
-            acquires_.acquire("a fetching atomic");
-            o.bypassed = o.bypassed & ~Bypassed::fetches;
-        }
-        if (status == 0)
-            o.bypassed = kind == FlushKind::full ? Bypassed::nothing : o.bypassed & Bypassed::updates;
+        complete_bypassed(of(target), kind, status);
+    }
+    /// The same for all that were not accessed.
+    void complete_bypassed_others(FlushKind kind, int status) noexcept {
+        complete_bypassed(targets_.others().operations, kind, status);
     }
     /// Idle targets leave the list, but for those that `stays(target)` is true of.
     template <class Stays>
@@ -146,14 +116,31 @@ class OutstandingOperations {
     }
 
   private:
-    TargetOperations& of(Rank target) noexcept { return of_[static_cast<std::size_t>(target)]; }
-    void start(Rank target, Operations& operations) noexcept {
-        operations.started = ++issued_;
+    Bypassed bypassed_at_others() const noexcept {
+        return targets_.has_others() ? targets_.others().operations.bypassed : Bypassed::nothing;
+    }
+    TargetOperations& of(Rank target) noexcept { return targets_.make(target).operations; }
+    void complete_bypassed(TargetOperations& o, FlushKind kind, int status) noexcept {
+        if (has(o.bypassed, Bypassed::fetches)) [[unlikely]] {
+            acquires_.acquire("a fetching atomic");
+            o.bypassed = o.bypassed & ~Bypassed::fetches;
+        }
+        if (status == 0)
+            o.bypassed = kind == FlushKind::full ? Bypassed::nothing : o.bypassed & Bypassed::updates;
+    }
+    void list(Rank target, TargetOperations& o) noexcept {
+        if (o.listed) [[likely]]
+            return;
+        o.listed = true;
+        listed_.push_back(target);  // there is room for each target that was accessed
+    }
+    void start(Rank target, TargetOperations& o, Operations& kind) noexcept {
+        kind.started = ++issued_;
         epochs_.accessed();
-        list(target);
+        list(target, o);
     }
 
-    std::vector<TargetOperations> of_;
+    TargetTable& targets_;
     std::vector<Rank> listed_;
     std::uint64_t issued_ = 0;
     Rank fetching_ = 0;  ///< targets with fetching atomics outstanding that were not bypassed

@@ -3,10 +3,10 @@
 
 namespace nearfetch {
 
-OverlappingOrigins::OverlappingOrigins(Rank ranks, bool threaded, FetchTable& fetches,
+OverlappingOrigins::OverlappingOrigins(TargetTable& targets, bool threaded, FetchTable& fetches,
                                        OriginsOfProcess& process)
-    : threaded_(threaded), of_(static_cast<std::size_t>(ranks)), fetches_(fetches), process_(process) {
-    targets_.reserve(of_.size());
+    : threaded_(threaded), table_(targets), fetches_(fetches), process_(process) {
+    targets.keep_room_in(targets_);
 }
 
 OverlappingOrigins::~OverlappingOrigins() { leave_process(); }
@@ -63,8 +63,8 @@ bool OverlappingOrigins::invalidate(const ByteRun& run) noexcept {
 
 void OverlappingOrigins::add(Rank target, std::span<const ByteRun> runs) noexcept {
     if (targets_.empty()) join_process();
-    OfTarget& mine = at(target);
-    if (mine.all.none()) targets_.push_back(target);  // the constructor reserved a place for each target
+    TargetOrigins& mine = at(target);
+    if (mine.all.none()) targets_.push_back(target);  // there is room for each that was accessed
     for (const ByteRun& run : runs) {
         mine.all.add(run);
         all_.add(run);

@@ -24,29 +24,10 @@
 
 #include "base/types.hpp"
 #include "rma/fetch_table.hpp"
+#include "rma/target_table.hpp"
 #include "transport/window_transfers.hpp"
 
 namespace nearfetch {
-
-/// Addresses between which the program wants all of some bytes that are on their way.
-struct Origins {
-    std::uintptr_t begin = ~std::uintptr_t{0};
-    std::uintptr_t end = 0;
-    bool overlap(const std::byte* origin, std::uint64_t size) const noexcept {
-        const auto address = reinterpret_cast<std::uintptr_t>(origin);
-        return address < end && begin < address + size;
-    }
-    bool cover(const ByteRun& run) const noexcept {
-        const auto address = reinterpret_cast<std::uintptr_t>(run.origin);
-        return begin <= address && address + run.size <= end;
-    }
-    bool none() const noexcept { return end == 0; }
-    void add(const ByteRun& run) noexcept {
-        const auto address = reinterpret_cast<std::uintptr_t>(run.origin);
-        begin = std::min(begin, address);
-        end = std::max(end, address + run.size);
-    }
-};
 
 /// Whether the run's origin shares a byte with these.
 inline bool overlap(const ByteRun& run, const std::byte* origin, std::uint64_t size) noexcept {
@@ -66,7 +47,7 @@ struct OriginsOfProcess {
 /// Of the gets that are under way in one window.
 class OverlappingOrigins {
   public:
-    OverlappingOrigins(Rank ranks, bool threaded, FetchTable& fetches, OriginsOfProcess& process);
+    OverlappingOrigins(TargetTable& targets, bool threaded, FetchTable& fetches, OriginsOfProcess& process);
     ~OverlappingOrigins();
     OverlappingOrigins(const OverlappingOrigins&) = delete;
     OverlappingOrigins& operator=(const OverlappingOrigins&) = delete;
@@ -92,11 +73,7 @@ class OverlappingOrigins {
     void release_all() noexcept;
 
   private:
-    struct OfTarget {
-        Origins all;
-        Origins late;
-    };
-    OfTarget& at(Rank target) noexcept { return of_[static_cast<std::size_t>(target)]; }
+    TargetOrigins& at(Rank target) noexcept { return table_.make(target).origins; }
     bool in_use(Rank target) noexcept { return fetches_.in_transit(target) || !at(target).late.none(); }
     bool invalidate(const ByteRun& run) noexcept;
     bool invalidate_in_other_windows(const ByteRun& run) noexcept;
@@ -107,7 +84,7 @@ class OverlappingOrigins {
     Origins all_;
     Origins shared_;             ///< of the last one that was found to share its own with others
     std::vector<Rank> targets_;  ///< that bytes are on their way from
-    std::vector<OfTarget> of_;
+    TargetTable& table_;
     FetchTable& fetches_;
     OriginsOfProcess& process_;
     OverlappingOrigins* next_ = nullptr;  ///< in the process's list

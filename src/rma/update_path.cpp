@@ -50,7 +50,7 @@ bool UpdatePath::make_combiner() noexcept {
 bool UpdatePath::combine(Rank target, std::span<const ByteRun> runs) noexcept {
     Target& t = s_.at(target);
     const std::uint64_t begin_ticks = t.put_cost.should_time() ? ticks() : 0;
-    if (!s_.combiner->has_room(runs)) return false;
+    if (!s_.combiner->has_room(target, runs)) return false;
     for (const ByteRun& run : runs)
         s_.combiner->add(target, run);
     ++s_.counters.puts_combined;
@@ -178,8 +178,13 @@ int UpdatePath::send_each_combined() {
         if (s_.holds_combined(all_targets)) std::ranges::for_each(s_.operations.targets(), send);
         return status;
     }
-    for (Rank target = 0; target < s_.ranks; ++target)
-        send(target);
+    // While one is sent, another thread may access a target for the first time.
+    std::vector<Rank> targets;
+    {
+        const Guard guard = s_.lock();
+        targets.assign(s_.targets.accessed().begin(), s_.targets.accessed().end());
+    }
+    std::ranges::for_each(targets, send);
     return status;
 }
 
@@ -203,7 +208,7 @@ int UpdatePath::send(Rank target, std::span<const ByteRun> runs, Guard& guard) {
                         s_.counters.put_messages += begun / each;
                         if (status != 0) s_.cache.drop(target, runs);
                         const std::span<const ByteRun> left = runs.subspan(std::min(begun, runs.size()));
-                        if (!left.empty() && s_.combiner->has_room(left))
+                        if (!left.empty() && s_.combiner->has_room(target, left))
                             for (const ByteRun& run : left)
                                 s_.combiner->add(target, run);
                     });

@@ -82,8 +82,9 @@ class UpdatePath {
 };
 
 inline bool UpdatePath::bypass_put(Rank target) noexcept {
-    Target& t = s_.at(target);
-    if (t.route != Route::bypass) return false;
+    TargetState& known = s_.targets.known(target);
+    if (known.target.route != Route::bypass) return false;
+    Target& t = s_.targets.make(target, known).target;
     // Of those that could be combined, some are timed, and the last one of a backoff ends it: in put().
     const bool may_end = may_combine() && !t.breaker.is_open();
     if (may_end && (is_alone_put_timed(t) || !t.put_breaker.bypass())) return false;

@@ -38,27 +38,18 @@ void WindowCache::change_settings(const Settings& settings) {
 void WindowCache::set_score(ScoreFunction score) {
     const Guard guard = state_.lock();
     state_.cache.set_score(std::move(score));
-    for (Rank target = 0; target < ranks(); ++target)
-        bypass_.update_route(target);
+    bypass_.update_routes();
 }
 
-void WindowCache::describe_memory(std::span<const TargetMemory> of_each) noexcept {
+void WindowCache::describe_memory(std::span<const TargetMemory> of_each) {
     const Guard guard = state_.lock();
-    NF_EXPECT(of_each.size() == state_.targets.size());
-    for (Rank target = 0; target < ranks(); ++target) {
-        const TargetMemory& memory = of_each[static_cast<std::size_t>(target)];
-        state_.at(target).memory = memory;
-        state_.fetches.forget_delivery(target, memory.is_on_this_node);
-    }
+    state_.describe_memory(of_each);
 }
 
 void WindowCache::open_node_level(const NodeBuffer& buffer) {
     const Guard guard = state_.lock();
-    NodeLevel& node = state_.cache.node();
     state_.process.acquires.note_times();
-    node.open(buffer, ranks());
-    for (Rank target = 0; target < ranks(); ++target)
-        node.describe(target, state_.at(target).memory);
+    state_.cache.node().open(buffer);
 }
 
 void WindowCache::acquire() noexcept {
@@ -80,9 +71,11 @@ std::vector<Decision> WindowCache::decisions() const {
         known->ours_ns = ours_ticks * ns_per_tick();
     };
     if (state_.is_off()) return all;
-    for (Rank target = 0; target < ranks(); ++target) {
+    std::vector<Rank> targets(state_.targets.accessed().begin(), state_.targets.accessed().end());
+    std::ranges::sort(targets);
+    for (const Rank target : targets) {
         if (target == state_.self) continue;
-        const Target& t = state_.at(target);
+        const Target& t = state_.known(target);
         if (state_.operations.at(target).gets.started != 0 || t.bypassed_gets != 0 || t.hits != 0)
             add(state_.cache.is_broken()   ? "gets: not cached, for want of memory"
                 : t.breaker.is_open()      ? "gets: bypassed"
@@ -107,8 +100,8 @@ RangeCacheCounters WindowCache::counters() const {
     sum.bytes_from_node += node.found_bytes();
     sum.node_offers += node.offered();
     Balance all;
-    for (Rank target = 0; target < ranks(); ++target) {
-        const Target& t = state_.at(target);
+    for (const Rank target : state_.targets.accessed()) {
+        const Target& t = state_.known(target);
         all.add(t.ended);
         if (target == state_.self) {
             sum.own_memory += t.gets();

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rma/window_state.hpp"
 
+#include <algorithm>
+
+#include "base/assert.hpp"
+
 namespace nearfetch {
 
 namespace {
@@ -16,19 +20,43 @@ WindowState::WindowState(const Settings& window_settings, Rank rank_count, Rank 
       ranks(rank_count),
       self(own_rank),
       threaded(is_threaded),
-      targets(static_cast<std::size_t>(rank_count)),
+      targets(rank_count),
+      memory(rank_count),
+      cache(targets),
       epochs(rank_count),
+      leases(targets),
       freshness(cache, process.acquires,
                 standstill_intervals *
                     ProgressTimer::ticks_of(static_cast<double>(window_settings.progress_interval_us))),
-      operations(rank_count, epochs, process.acquires),
-      fetches(rank_count, cache, window_listener),
-      origins(rank_count, is_threaded, fetches, process.origins),
+      operations(targets, epochs, process.acquires),
+      fetches(targets, cache, window_listener),
+      origins(targets, is_threaded, fetches, process.origins),
       progress_timer(window_settings.progress_interval_us, window_settings.idle_progress_interval_us),
       settings(window_settings),
       transfers(window_transfers),
       listener(window_listener) {
+    targets.when_made([this](Rank target, TargetState& state) {
+        describe(target, state);
+        operations.accessed_first(target);
+    });
     update_lock_rule();
+}
+
+void WindowState::describe(Rank target, TargetState& state) const noexcept {
+    state.target.memory = memory[target];
+    state.fetches.delivery = state.target.memory.is_on_this_node ? Delivery::unknown : Delivery::later;
+}
+
+void WindowState::describe_memory(std::span<const TargetMemory> of_each) {
+    NF_EXPECT(of_each.size() == static_cast<std::size_t>(ranks));
+    const auto remote = std::ranges::find(of_each, false, &TargetMemory::is_on_this_node);
+    const TargetMemory& most = remote == of_each.end() ? of_each.front() : *remote;
+    memory = PerRank<TargetMemory>(ranks, most);
+    for (Rank target = 0; target < ranks; ++target)
+        if (const TargetMemory& one = of_each[static_cast<std::size_t>(target)]; one != most)
+            memory.make(target) = one;
+    for (const Rank target : targets.accessed())
+        describe(target, targets.known(target));
 }
 
 void WindowState::update_lock_rule() noexcept {
@@ -75,7 +103,8 @@ RangeCacheCounters WindowState::totals() const noexcept {
     sum.flushes += sum.flushes_elided;
     sum.polls += freshness.poll_count();
     if (cache) sum.add(cache->counters());
-    for (const Target& t : targets) {
+    for (const Rank target : targets.accessed()) {
+        const Target& t = known(target);
         sum.gets += t.hits;
         sum.hits += t.hits;
         sum.bytes_from_cache += t.hit_bytes;

@@ -10,9 +10,9 @@
 #include <mutex>
 #include <span>
 #include <utility>
-#include <vector>
 
 #include "base/finally.hpp"
+#include "base/per_rank.hpp"
 #include "base/settings.hpp"
 #include "base/types.hpp"
 #include "cache/counters/range_cache_counters.hpp"
@@ -30,7 +30,7 @@
 #include "rma/overlapping_origins.hpp"
 #include "rma/process_state.hpp"
 #include "rma/progress_timer.hpp"
-#include "rma/target.hpp"
+#include "rma/target_table.hpp"
 #include "rma/write_combiner.hpp"
 #include "transport/window_transfers.hpp"
 
@@ -64,8 +64,12 @@ struct WindowState {
                 WindowTransfers& transfers, WindowListener& listener);
 
     Guard lock() const noexcept { return threaded ? Guard(mutex) : Guard(); }
-    Target& at(Rank target) noexcept { return targets[static_cast<std::size_t>(target)]; }
-    const Target& at(Rank target) const noexcept { return targets[static_cast<std::size_t>(target)]; }
+    /// The target is accessed.
+    Target& at(Rank target) noexcept { return targets.make(target).target; }
+    /// What is known of it, or of all that were not accessed.
+    const Target& known(Rank target) const noexcept { return targets.at(target).target; }
+    /// What the memory of each is like.
+    void describe_memory(std::span<const TargetMemory> of_each);
 
     /// What locks are, after settings have changed, or leases were opened.
     void update_lock_rule() noexcept;
@@ -132,7 +136,8 @@ struct WindowState {
     const Rank ranks;
     const Rank self;
     const bool threaded;
-    std::vector<Target> targets;
+    TargetTable targets;
+    PerRank<TargetMemory> memory;
     LazyRangeCache cache;
     EpochTracker epochs;
     Leases leases;
@@ -154,6 +159,7 @@ struct WindowState {
     mutable std::mutex mutex;
 
   private:
+    void describe(Rank target, TargetState& state) const noexcept;
     void record_in_profile(Rank target, ByteRange asked, ByteRange fetched, Fate fate) noexcept;
 };
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rma/write_combiner.hpp"
 
+#include <new>
+
 #include "base/assert.hpp"
 
 namespace nearfetch {
@@ -16,16 +18,19 @@ WriteCombiner::WriteCombiner(Rank ranks, std::uint64_t buffer_bytes)
     // All that is combined for all targets may have to be sent at any time, one of them around the ring's
     // end.
     message_.reserve(CombinedPuts::most_runs);
-    under_way_.reserve(most_under_way + static_cast<std::size_t>(ranks) + 1);
+    under_way_.reserve(most_under_way + combined_.free_pages() + 1);
 }
 
-bool WriteCombiner::has_room(std::span<const ByteRun> runs) const noexcept {
+bool WriteCombiner::has_room(Rank target, std::span<const ByteRun> runs) noexcept try {
+    combined_.open(target);
     std::uint64_t pages = 0;
     for (const ByteRun& run : runs)
         pages += CombinedPuts::pages_of(run.range());
     // The ring is as large as all pages: what is combined has room in it, if no more than that is used.
     return pages * page_bytes + used_ <= combined_.free_pages() * page_bytes &&
            under_way_.size() < most_under_way;
+} catch (const std::bad_alloc&) {
+    return false;
 }
 
 bool WriteCombiner::has(Rank target) const noexcept {

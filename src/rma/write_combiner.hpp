@@ -31,7 +31,7 @@ class WriteCombiner {
     bool has(Rank target) const noexcept;
 
     /// Whether there is room for all of these. \pre they have bytes
-    bool has_room(std::span<const ByteRun> runs) const noexcept;
+    bool has_room(Rank target, std::span<const ByteRun> runs) noexcept;
     void add(Rank target, const ByteRun& run) noexcept { combined_.add(target, run.range(), run.origin); }
     /// Forgets what is combined of the range: something newer has gone to the network.
     void discard(Rank target, ByteRange range) noexcept { combined_.discard(target, range); }

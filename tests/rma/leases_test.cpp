@@ -63,23 +63,31 @@ class Words final : public LeaseWords {
     Clock& clock_;
 };
 
+struct OwnTargets {
+    TargetTable targets;
+};
+/// Of a window that is nothing else.
+struct OwnLeases : private OwnTargets, Leases {
+    explicit OwnLeases(Rank ranks = 2) : OwnTargets{TargetTable(ranks)}, Leases(targets) {}
+};
+
 /// Two ranks of a window; both reach the word of rank 0.
 class LeasesTest : public ::testing::Test {
   protected:
     LeasesTest() {
-        reader.open(reader_words, 2, lease_ns, false, counted);
-        writer.open(writer_words, 2, lease_ns, false, counted);
+        reader.open(reader_words, lease_ns, false, counted);
+        writer.open(writer_words, lease_ns, false, counted);
     }
 
     Clock clock;
     std::vector<std::uint64_t> words{0, 0};
     Words reader_words{words, clock}, writer_words{words, clock};
     std::uint32_t counted = 0;
-    Leases reader, writer;
+    OwnLeases reader, writer;
 };
 
 TEST_F(LeasesTest, WithoutWordsThereAreNone) {
-    Leases none;
+    OwnLeases none;
     EXPECT_FALSE(none.are_open());
     EXPECT_EQ(none.begin_writing(0), 0);
     none.announce_update(0);
@@ -199,8 +207,8 @@ TEST_F(LeasesTest, AFailedLookIsNone) {
 }
 
 TEST_F(LeasesTest, LooksThatSaveNothingAreFew) {
-    Leases thrifty;
-    thrifty.open(reader_words, 2, lease_ns, true, counted);
+    OwnLeases thrifty;
+    thrifty.open(reader_words, lease_ns, true, counted);
     reader_words.there_ns = 1000;
     for (int i = 0; i < 200'000; ++i) {
         thrifty.look(i % 2);
@@ -218,8 +226,8 @@ TEST_F(LeasesTest, LooksThatSaveNothingAreFew) {
 }
 
 TEST_F(LeasesTest, LooksComeInBursts) {
-    Leases thrifty;
-    thrifty.open(reader_words, 2, lease_ns, true, counted);
+    OwnLeases thrifty;
+    thrifty.open(reader_words, lease_ns, true, counted);
     reader_words.there_ns = 1000;
     // A lock each microsecond: without a budget there is a look after each lease.
     std::vector<std::uint64_t> bursts;
@@ -240,8 +248,8 @@ TEST_F(LeasesTest, LooksComeInBursts) {
 }
 
 TEST_F(LeasesTest, AWriterThatComesAgainAndAgainStays) {
-    Leases thrifty;
-    thrifty.open(writer_words, 2, lease_ns, true, counted);
+    OwnLeases thrifty;
+    thrifty.open(writer_words, lease_ns, true, counted);
     writer_words.passes_waits = true;
     for (int i = 0; i < 1000; ++i) {
         reader.look(0);
@@ -256,9 +264,9 @@ TEST_F(LeasesTest, AWriterThatComesAgainAndAgainStays) {
 TEST_F(LeasesTest, WhoWritesToManyTargetsDoesNotWaitForEach) {
     constexpr Rank ranks = 128;
     words.assign(ranks, 0);
-    Leases thrifty, other;
-    thrifty.open(writer_words, ranks, lease_ns, true, counted);
-    other.open(reader_words, ranks, lease_ns, false, counted);
+    OwnLeases thrifty(ranks), other(ranks);
+    thrifty.open(writer_words, lease_ns, true, counted);
+    other.open(reader_words, lease_ns, false, counted);
     writer_words.passes_waits = true;
     for (Rank target = 0; target < ranks; ++target)
         other.look(target);
@@ -277,8 +285,8 @@ TEST_F(LeasesTest, WhoWritesToManyTargetsDoesNotWaitForEach) {
 }
 
 TEST_F(LeasesTest, AWriterWhoseOwnLocksAreElidedMayWaitAsOften) {
-    Leases thrifty;
-    thrifty.open(writer_words, 2, lease_ns, true, counted);
+    OwnLeases thrifty;
+    thrifty.open(writer_words, lease_ns, true, counted);
     writer_words.passes_waits = true;
     writer_words.there_ns = 100;
     for (int i = 0; i < 1000; ++i) {
@@ -294,8 +302,8 @@ TEST_F(LeasesTest, AWriterWhoseOwnLocksAreElidedMayWaitAsOften) {
 }
 
 TEST_F(LeasesTest, WhoWasRefusedLooksAgainLater) {
-    Leases thrifty;
-    thrifty.open(reader_words, 2, lease_ns, true, counted);
+    OwnLeases thrifty;
+    thrifty.open(reader_words, lease_ns, true, counted);
     writer.begin_writing(0);
     EXPECT_FALSE(thrifty.look(0));
     EXPECT_FALSE(thrifty.look(0));

@@ -34,9 +34,10 @@ struct OutstandingOperationsTest : ::testing::Test {
         return operations.at(target).idle(kind);
     }
 
+    TargetTable targets{3};
     EpochTracker epochs{3};
     Acquires acquires;
-    OutstandingOperations operations{3, epochs, acquires};
+    OutstandingOperations operations{targets, epochs, acquires};
 };
 
 TEST_F(OutstandingOperationsTest, ACompletionCoversWhatWasStartedBefore) {
@@ -137,8 +138,9 @@ struct FetchTableTest : ::testing::Test, WindowListener {
     Moment issued = 0;
     std::vector<RequestId> complete;
     MemoryBudget memory;
-    LazyRangeCache cache;
-    FetchTable fetches{3, cache, *this};
+    TargetTable targets{3};
+    LazyRangeCache cache{targets};
+    FetchTable fetches{targets, cache, *this};
 };
 
 TEST_F(FetchTableTest, WaitersGetTheirBytesBeforeTheEntryIsKept) {
@@ -220,7 +222,7 @@ TEST_F(FetchTableTest, WhereTheLibraryDeliversAtOnceAChangedBufferIsNotKept) {
         Entry& entry = pending(0, to);
         std::memcpy(entry.data(), to.data(), 64);
         entry.note_copied();
-        fetches.forget_delivery(1, true);
+        targets.make(1).fetches.delivery = Delivery::unknown;
         if (at_once) fetches.learn_at_once(1);
         to[5] = std::byte{0xff};
         fetches.complete(1, issued);
@@ -239,7 +241,7 @@ struct OverlappingOriginsTest : FetchTableTest {
     void add(OverlappingOrigins& window, ByteRun run) { window.add(1, {&run, 1}); }
 
     OriginsOfProcess process;
-    OverlappingOrigins origins{3, false, fetches, process};
+    OverlappingOrigins origins{targets, false, fetches, process};
 };
 
 TEST_F(OverlappingOriginsTest, NeitherOfTwoGetsIntoOneBufferIsKept) {
@@ -260,7 +262,8 @@ TEST_F(OverlappingOriginsTest, NeitherOfTwoGetsIntoOneBufferIsKept) {
 TEST_F(OverlappingOriginsTest, WindowsOfAProcessAreComparedUnlessItHasThreads) {
     Buffer to = bytes(64);
     for (const bool threaded : {false, true}) {
-        OverlappingOrigins other(3, threaded, fetches, process);
+        TargetTable its_targets(3);
+        OverlappingOrigins other(its_targets, threaded, fetches, process);
         pending(0, to);
         add(origins, run_of(to, 0, 64));
         EXPECT_EQ(overlaps(other, run_of(to, 0, 64)), !threaded);
@@ -276,7 +279,8 @@ TEST_F(OverlappingOriginsTest, AWindowThatGoesLeavesTheProcess) {
     Buffer to(64);
     add(origins, run_of(to, 0, 64));
     {
-        OverlappingOrigins other(3, false, fetches, process);
+        TargetTable its_targets(3);
+        OverlappingOrigins other(its_targets, false, fetches, process);
         add(other, run_of(to, 0, 64));
         EXPECT_EQ(process.first, &other);
     }
@@ -385,7 +389,8 @@ TEST(LazyRangeCacheTest, SaysWhyThereIsNone) {
     huge.buffer_bytes = 1ull << 60;
     Told told;
     MemoryBudget memory;
-    LazyRangeCache cache;
+    TargetTable targets(2);
+    LazyRangeCache cache(targets);
     EXPECT_FALSE(cache.make(huge, 2, memory, {}, told));
     EXPECT_TRUE(cache.is_broken());
     EXPECT_NE(told.said.find("lower memory_bytes"), std::string::npos) << told.said;

@@ -34,7 +34,7 @@ CombinedPuts::CombinedPuts(Rank ranks, std::uint64_t capacity_bytes)
       table_(pages_in(capacity_bytes)),
       pages_(pages_in(capacity_bytes)),
       memory_(new std::byte[pages_.size() * page_bytes]),
-      first_(static_cast<std::size_t>(ranks), nothing) {
+      first_(ranks, nothing) {
     sorted_.reserve(pages_.size());
     runs_.reserve(most_runs);
 }
@@ -47,7 +47,7 @@ std::uint32_t CombinedPuts::find(Rank target, std::uint64_t number) const noexce
 std::uint32_t CombinedPuts::attach(Rank target, std::uint64_t number) noexcept {
     const std::uint32_t page = dirty_.attach(0);
     pages_[page] = {target, number, first_page(target)};
-    first_page(target) = page;
+    first_.make(target) = page;
     table_.insert(target, number, page);
     return page;
 }
@@ -124,7 +124,7 @@ std::span<const ByteRange> CombinedPuts::take(Rank target, std::span<std::byte> 
     while (taken < sorted_.size() && take_page(sorted_[taken], room))
         ++taken;
     // The other pages stay, in their order.
-    first_page(target) = taken < sorted_.size() ? sorted_[taken] : nothing;
+    first_.make(target) = taken < sorted_.size() ? sorted_[taken] : nothing;
     for (std::size_t i = 0; i < sorted_.size(); ++i) {
         const std::uint32_t page = sorted_[i];
         if (i >= taken) {

@@ -15,6 +15,7 @@
 #include <span>
 #include <vector>
 
+#include "base/per_rank.hpp"
 #include "base/types.hpp"
 #include "cache/page_cache/dirty_pages.hpp"
 #include "cache/page_cache/page_table.hpp"
@@ -36,7 +37,9 @@ class CombinedPuts {
     std::uint64_t free_pages() const noexcept { return pages_.size() - dirty_.count(); }
     std::uint64_t capacity_bytes() const noexcept { return pages_.size() * page_bytes; }
 
-    /// Stores bytes. \pre their pages exist, or enough pages are free
+    /// Before the first add() for a target. \throws std::bad_alloc
+    void open(Rank target) { first_.make(target); }
+    /// Stores bytes. \pre the target is open, and their pages exist, or enough pages are free
     void add(Rank target, ByteRange range, const std::byte* from) noexcept;
 
     /// Whether bytes of any target, or of that target, are stored.
@@ -71,8 +74,7 @@ class CombinedPuts {
     };
     static constexpr std::uint32_t nothing = DirtyPages::nothing;
 
-    std::uint32_t& first_page(Rank target) noexcept { return first_[static_cast<std::size_t>(target)]; }
-    std::uint32_t first_page(Rank target) const noexcept { return first_[static_cast<std::size_t>(target)]; }
+    std::uint32_t first_page(Rank target) const noexcept { return first_[target]; }
     std::byte* memory_of(std::uint32_t page) noexcept { return memory_.get() + page * page_bytes; }
     const std::byte* memory_of(std::uint32_t page) const noexcept {
         return memory_.get() + page * page_bytes;
@@ -90,7 +92,7 @@ class CombinedPuts {
     PageTable table_;
     std::vector<Page> pages_;
     std::unique_ptr<std::byte[]> memory_;
-    std::vector<std::uint32_t> first_;  ///< by target
+    PerRank<std::uint32_t> first_;
     std::vector<std::uint32_t> sorted_;
     std::vector<ByteRange> runs_;
     std::uint32_t last_ = nothing;  ///< the page written last

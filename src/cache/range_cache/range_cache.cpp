@@ -32,7 +32,7 @@ std::uint64_t first_buffer_bytes(const RangeCacheConfig& config, std::uint64_t l
 }  // namespace
 
 // Invalidated entries in flight have a number but no index slot, hence twice the numbers.
-RangeCache::RangeCache(const RangeCacheConfig& config, std::uint32_t ranks)
+RangeCache::RangeCache(const RangeCacheConfig& config, Rank ranks)
     : mru_(&nothing_),
       exact_match_(config.checked().exact_match),
       sync_(ranks + 1),

@@ -77,7 +77,7 @@ class RangeCache final : private EvictionView, private EntryOwner {
   public:
     /// \param ranks of the window's group
     /// \throws Error for an invalid value or unknown policy, or when memory is exhausted
-    RangeCache(const RangeCacheConfig& config, std::uint32_t ranks);
+    RangeCache(const RangeCacheConfig& config, Rank ranks);
     ~RangeCache();
     RangeCache(const RangeCache&) = delete;
     RangeCache& operator=(const RangeCache&) = delete;
@@ -201,7 +201,7 @@ class RangeCache final : private EvictionView, private EntryOwner {
         return !fresh(entry) && entry.served_ != nullptr && entry.asked_ != nullptr && lives(entry);
     }
     /// The clock of read-ahead that expires.
-    Rank read_ahead_clock() const noexcept { return static_cast<Rank>(sync_.ranks() - 1); }
+    Rank read_ahead_clock() const noexcept { return sync_.ranks() - 1; }
     bool is_target(Rank target) const noexcept { return target >= 0 && target < read_ahead_clock(); }
     void touch(Entry& entry) noexcept {
         entry.last = gets_;

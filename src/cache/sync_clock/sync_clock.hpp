@@ -9,9 +9,10 @@
 // synchronise with a single target.
 
 #include <cstdint>
-#include <vector>
+#include <new>
 
 #include "base/assert.hpp"
+#include "base/per_rank.hpp"
 #include "base/types.hpp"
 
 namespace nearfetch {
@@ -21,7 +22,8 @@ using Stamp = std::uint64_t;
 
 class SyncClock {
   public:
-    explicit SyncClock(std::uint32_t ranks) : acquired_(ranks, 0) {}
+    /// \throws std::bad_alloc
+    explicit SyncClock(Rank ranks) : acquired_(ranks, 0) {}
 
     /// The stamp for a get that is issued now.
     Stamp now() const noexcept { return now_; }
@@ -29,23 +31,26 @@ class SyncClock {
     /// Later reads of any target may not use data issued before.
     void acquire() noexcept { all_acquired_ = ++now_; }
     /// The same for one target.
-    void acquire(Rank target) noexcept {
-        NF_EXPECT(target >= 0 && static_cast<std::size_t>(target) < acquired_.size());
-        acquired_[static_cast<std::size_t>(target)] = ++now_;
+    void acquire(Rank target) noexcept try {
+        NF_EXPECT(target >= 0 && target < ranks());
+        Stamp& acquired = acquired_.make(target);
+        acquired = ++now_;
+    } catch (const std::bad_alloc&) {
+        acquire();
     }
 
     bool fresh(Stamp stamp, Rank target) const noexcept {
         if (stamp == now_) [[likely]]
             return true;
-        return stamp >= all_acquired_ && stamp >= acquired_[static_cast<std::size_t>(target)];
+        return stamp >= all_acquired_ && stamp >= acquired_[target];
     }
 
-    std::uint32_t ranks() const noexcept { return static_cast<std::uint32_t>(acquired_.size()); }
+    Rank ranks() const noexcept { return acquired_.ranks(); }
 
   private:
     Stamp now_ = 0;
     Stamp all_acquired_ = 0;
-    std::vector<Stamp> acquired_;
+    PerRank<Stamp> acquired_;
 };
 
 }  // namespace nearfetch
