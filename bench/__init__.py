@@ -36,6 +36,7 @@ NAMES = (
     "node_buffer_cost",
     "node_level",
     "node_scaling",
+    "many_ranks",
     "fig01_synthetic",
     "fig02_prefetch",
     "hoisting",

@@ -38,9 +38,7 @@ def test_list_names_every_benchmark(capsys):
     figures = {
         path.stem for kind in ("fig[0-9]*.py", "lapps[0-9]*.py") for path in (ROOT / "bench").glob(kind)
     }
-    others = (
-        "hand_over hoisting leases locality modes node_buffer_cost node_level node_scaling nwchem overhead"
-    )
+    others = "hand_over hoisting leases locality many_ranks modes node_buffer_cost node_level node_scaling nwchem overhead"
     others += " page_cache_cost paper_ranks paper_sizes parameters replay shared_buffer"
     assert figures | set(others.split()) == set(NAMES)
     for name in NAMES:
@@ -279,6 +277,13 @@ def test_node_buffer_cost(tmp_path):
         (size, processes) for size in (8, 64, 1024, 4096) for processes in (1, 2, 8)
     }
     assert len(report.claims) == 9
+
+
+def test_many_ranks(tmp_path):
+    report = measure("many_ranks", QUIET, tmp_path / "ranks.json", tmp_path)
+    assert [row["ranks"] for row in report.rows] == [100, 1_000, 10_000, 100_000, 1_000_000]
+    assert report.rows[-1]["bytes"] - report.rows[0]["bytes"] <= 1 << 20
+    assert all(row["create_us"] > 0 and row["access_us"] > 0 for row in report.rows)
 
 
 def test_what_ranks_of_a_node_share(tmp_path):
