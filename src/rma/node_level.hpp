@@ -104,6 +104,7 @@ class NodeLevel {
     }
     NodeTime since(Rank target) noexcept;
     TargetAcquires& at(Rank target) noexcept { return targets_.make(target).near; }
+    /// \pre the target was accessed
     const TargetMemory& memory_of(Rank target) const noexcept { return targets_.at(target).target.memory; }
     bool is_left_out(Rank target) const noexcept { return memory_of(target).is_on_this_node; }
 

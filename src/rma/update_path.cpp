@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <memory>
 #include <new>
+#include <vector>
 
 #include "base/finally.hpp"
 #include "base/ticks.hpp"
@@ -168,23 +169,19 @@ int UpdatePath::send_combined(Rank target) {
 }
 
 int UpdatePath::send_each_combined() {
-    int status = 0;
-    const auto send = [&](Rank target) {
-        const int sent = send_combined(target);
-        if (status == 0) status = sent;
-    };
-    if (!s_.threaded) {
-        // What is combined for a target is outstanding there.
-        if (s_.holds_combined(all_targets)) std::ranges::for_each(s_.operations.targets(), send);
-        return status;
-    }
-    // While one is sent, another thread may access a target for the first time.
+    // While one is sent, another thread, or an error handler, may access a target for the first time.
     std::vector<Rank> targets;
     {
         const Guard guard = s_.lock();
-        targets.assign(s_.targets.accessed().begin(), s_.targets.accessed().end());
+        if (!s_.threaded && !s_.holds_combined(all_targets)) return 0;
+        // What is combined for a target, or is being sent, is outstanding there.
+        targets.assign(s_.operations.targets().begin(), s_.operations.targets().end());
     }
-    std::ranges::for_each(targets, send);
+    int status = 0;
+    for (const Rank target : targets) {
+        const int sent = send_combined(target);
+        if (status == 0) status = sent;
+    }
     return status;
 }
 

@@ -215,6 +215,7 @@ class Rig : public WindowTransfers, public WindowListener {
     }
     int start_put(Rank target, std::span<const ByteRun> runs) override {
         if (put_status != 0) return put_status;
+        if (on_put) on_put();
         ++put_messages;
         for (const ByteRun& p : runs) {
             const auto* const from = reinterpret_cast<const unsigned char*>(p.origin);
@@ -254,6 +255,7 @@ class Rig : public WindowTransfers, public WindowListener {
     std::vector<Put> puts;
     std::vector<void*> call_site;  ///< of hits that are checked
     std::function<void(const StaleHit&)> on_stale_hit;
+    std::function<void()> on_put;   ///< before the network takes one
     bool delivers_at_once = false;  ///< as many libraries do on one node
     bool late_puts = false;         ///< they land when they are flushed: gets overtake them
     bool keeps_puts = false;        ///< a faulty front end: flushes do not send what is combined

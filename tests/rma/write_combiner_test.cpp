@@ -228,6 +228,26 @@ TEST(WriteCombinerModes, OffAndTransparentCollectNothing) {
     }
 }
 
+TEST(WriteCombinerModes, WhileTheyAreSentAnErrorHandlerMayAccessOtherTargets) {
+    constexpr Rank ranks = 64, combined = 8;
+    Rig rig(Rig::settings(Mode::acquire), ranks, 64);
+    rig.window.describe_memory(std::vector<TargetMemory>(ranks, {.extent_bytes = 64}));
+    unsigned char byte = 1;
+    for (Rank target = 0; target < combined; ++target)
+        rig.put(target, 0, 1, &byte);
+    std::vector<unsigned char> to(1);
+    Rank next = combined;
+    rig.on_put = [&] {
+        for (int i = 0; i < 4; ++i)
+            rig.get(next++, 0, 1, to.data());
+    };
+    EXPECT_EQ(rig.send_combined(all_targets), 0);
+    EXPECT_EQ(rig.put_messages, static_cast<std::uint64_t>(combined));
+    rig.flush_all();
+    for (Rank target = 0; target < combined; ++target)
+        EXPECT_EQ(rig.memory[static_cast<std::size_t>(target)][0], byte);
+}
+
 /// A window that combines where that pays, in simulated time.
 struct WriteCombinerBreakerTest : ::testing::Test {
     WriteCombinerBreakerTest() {
