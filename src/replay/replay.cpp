@@ -32,7 +32,7 @@ Replay::Replay(const RangeCacheConfig& config, const NetworkModel& network, cons
     : trace_(trace),
       network_(network),
       copies_(payloads == Payloads::copied),
-      cache_(with_benefit(config, network), trace.ranks),
+      cache_(with_benefit(config, network), static_cast<Rank>(trace.ranks)),
       source_(trace.largest_bytes()),
       origin_(trace.largest_bytes()) {
     miss_ticks_.reserve(trace.gets.size());
