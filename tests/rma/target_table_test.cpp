@@ -83,7 +83,8 @@ struct WindowOfManyRanks : WindowTransfers, WindowListener {
             Starter starter;
             Begun begun{};
             EXPECT_EQ(window.gets().get({target, {&run, 1}, 8}, starter, begun), 0);
-            EXPECT_EQ(window.completions().flush(target, FlushKind::full), Flush::needed);
+            const Flush flush = window.completions().flush(target, FlushKind::full);
+            EXPECT_TRUE(flush == Flush::needed || flush == Flush::needed_bypassed);
             window.completions().complete(target, window.completions().now(), FlushKind::full, 0, 100);
         }
         EXPECT_NE(window.completions().flush_all(FlushKind::full), Flush::needed) << "nothing is outstanding";
