@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <memory>
 #include <vector>
@@ -12,28 +13,33 @@
 namespace nearfetch {
 
 /// A value for each rank of a group, in memory for those that have been asked for by make(): about 1 KiB for
-/// ranks near one another, and 8 bytes for each 1 KiB of values. All others share one.
+/// ranks near one another, and 8 bytes for each 1 KiB of values. All others share one. It may be read while
+/// one thread calls make().
 template <class T>
 class PerRank {
   public:
     /// \param others what each has at first \throws std::bad_alloc
     explicit PerRank(Rank ranks, const T& others = {})
-        : ranks_(ranks), others_(std::make_unique<Leaf>()), leaves_(leaves_for(ranks), others_.get()) {
+        : ranks_(ranks), others_(std::make_unique<Leaf>()), leaves_(leaves_for(ranks)) {
         others_->fill(others);
+        for (std::atomic<Leaf*>& leaf : leaves_)
+            leaf.store(others_.get(), std::memory_order_relaxed);
     }
 
     Rank ranks() const noexcept { return ranks_; }
     const T& operator[](Rank rank) const noexcept {
         const auto i = static_cast<std::size_t>(rank);
-        return (*leaves_[i / per_leaf])[i % per_leaf];
+        return (*leaves_[i / per_leaf].load(std::memory_order_acquire))[i % per_leaf];
     }
     /// The same, to be changed. \throws std::bad_alloc
     T& make(Rank rank) {
         const auto i = static_cast<std::size_t>(rank);
-        Leaf*& leaf = leaves_[i / per_leaf];
+        std::atomic<Leaf*>& at = leaves_[i / per_leaf];
+        Leaf* leaf = at.load(std::memory_order_relaxed);
         if (leaf == others_.get()) [[unlikely]] {
             made_.push_back(std::make_unique<Leaf>(*others_));
             leaf = made_.back().get();
+            at.store(leaf, std::memory_order_release);
         }
         return (*leaf)[i % per_leaf];
     }
@@ -47,7 +53,7 @@ class PerRank {
 
     Rank ranks_;
     std::unique_ptr<Leaf> others_;
-    std::vector<Leaf*> leaves_;
+    std::vector<std::atomic<Leaf*>> leaves_;
     std::vector<std::unique_ptr<Leaf>> made_;
 };
 

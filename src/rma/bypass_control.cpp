@@ -12,30 +12,26 @@ BypassControl::BypassControl(WindowState& state) : s_(state) {
 }
 
 /// The fast path serves one thread, and targets that have a cache or want none.
-Route BypassControl::cached_route() const noexcept {
+Route BypassControl::route_of(const TargetState& state) const noexcept {
+    if (s_.threaded || state.operations.fetches.outstanding() || s_.settings.check_hits != 0)
+        return Route::slow;
+    if (state.target.is_uncached()) return Route::bypass;
     if (!s_.cache || s_.cache.is_outdated()) return Route::slow;
     if (s_.is_acquire_mode()) return Route::validate;
     return s_.keeps_data() && s_.settings.read_ahead_bytes != 0 ? Route::catch_up : Route::lookup;
 }
 
 void BypassControl::update_route(Rank target) noexcept {
-    Target& t = s_.at(target);
-    if (s_.threaded || s_.operations.at(target).fetches.outstanding() || s_.settings.check_hits != 0)
-        t.route = Route::slow;
-    else if (t.is_uncached())
-        t.route = count_by_kind(target) ? Route::bypass : Route::slow;
-    else
-        t.route = cached_route();
+    TargetState& state = s_.targets.make(target);
+    const Route route = route_of(state);
+    state.target.route = route != Route::bypass || count_by_kind(target) ? route : Route::slow;
 }
 
 void BypassControl::update_routes() noexcept {
     for (const Rank target : s_.targets.accessed())
         update_route(target);
-    Target& others = s_.targets.others().target;
-    if (s_.threaded || s_.settings.check_hits != 0)
-        others.route = Route::slow;
-    else
-        others.route = others.is_uncached() ? Route::bypass : cached_route();
+    TargetState& others = s_.targets.others();
+    others.target.route = route_of(others);
 }
 
 /// Unless somebody waits for what is outstanding beside the program.
@@ -62,7 +58,8 @@ void BypassControl::make_cache() noexcept {
     const auto benefit = [this](Rank of, std::uint64_t size_bytes) {
         return benefit_.of(s_.at(of).cost, size_bytes);
     };
-    if (s_.cache.make(s_.settings, s_.ranks, s_.process.memory, benefit, s_.listener)) s_.doorkeeper.reset();
+    if (s_.cache.make(s_.settings, s_.targets.ranks(), s_.process.memory, benefit, s_.listener))
+        s_.doorkeeper.reset();
 }
 
 void BypassControl::resume(Rank target) noexcept {
@@ -197,16 +194,16 @@ std::optional<std::uint64_t> BypassControl::passthrough_budget(std::uint64_t unr
     std::uint64_t least = ~std::uint64_t{0};
     if (s_.is_off()) return winding_up_ ? std::nullopt : std::optional(least);
     if (s_.settings.bypass != Bypass::on && s_.settings.bypass != Bypass::passthrough) return std::nullopt;
-    bool all_are_bypassed = true;
-    s_.targets.visit_all([&](const TargetState& state) {
+    const bool all_are_bypassed = s_.targets.all_of([&](const TargetState& state) {
         const Target& t = state.target;
-        if (t.route != Route::bypass || (!t.breaker.is_open() && t.combines_puts())) all_are_bypassed = false;
+        if (t.route != Route::bypass) return false;
         if (t.breaker.is_open()) {
             least = std::min(least, t.breaker.remaining());
-            return;
+            return true;
         }
         if (t.put_breaker.is_open()) least = std::min(least, t.put_breaker.remaining());
         least = std::min(least, unread);
+        return !t.combines_puts();
     });
     return all_are_bypassed ? std::optional(least) : std::nullopt;
 }

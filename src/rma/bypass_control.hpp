@@ -89,7 +89,7 @@ class BypassControl {
   private:
     bool count_by_kind(Rank target) noexcept;
     void open_all() noexcept;
-    Route cached_route() const noexcept;
+    Route route_of(const TargetState& state) const noexcept;
     template <class Visit>
     void visit_cacheable(const Visit& visit) noexcept;
     void hold_breakers() noexcept;

@@ -6,6 +6,7 @@
 #include <new>
 #include <utility>
 
+#include "base/grow.hpp"
 #include "rma/overlapping_origins.hpp"
 
 namespace nearfetch {
@@ -14,12 +15,6 @@ namespace {
 
 constexpr Moment not_started = ~Moment{0};
 constexpr std::size_t most_compared = 256;
-
-template <class T>
-void grow(std::vector<T>& list, std::size_t more) {
-    const std::size_t least = list.size() + more;
-    if (least > list.capacity()) list.reserve(std::max(least, 2 * list.capacity()));
-}
 
 /// The last ones of a list, without more.
 template <class List, class Visitor>

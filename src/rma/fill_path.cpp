@@ -58,7 +58,7 @@ Admission FillPath::admit_for_request(const Get& get, LookupPlan& plan) noexcept
 template <class Start>
 int FillPath::start(Entry& entry, Guard& guard, const Start& start_call) {
     const Rank target = entry.target();
-    const bool is_here = s_.at(target).memory.is_on_this_node;
+    const bool is_here = s_.targets.memory_of(target).is_on_this_node;
     const ByteRun run{entry.offset(), entry.size(), entry.data()};
     std::optional<DeliveryMark> mark;
     if (is_here) mark.emplace(run.origin, run.size);
@@ -116,7 +116,7 @@ int FillPath::prefetch(Rank target, ByteRange range) {
     s_.freshness.catch_up(s_.is_acquire_mode());
     if (!bypass_.may_use_cache(target)) return 0;
     // A hint may go too far, as the last iterations of a loop do; below 0 it is beyond the end.
-    if (const std::uint64_t extent = s_.at(target).memory.extent_bytes; extent != 0)
+    if (const std::uint64_t extent = s_.targets.memory_of(target).extent_bytes; extent != 0)
         range.end = std::min(range.end, extent);
     if (range.begin >= range.end || !s_.may_keep(target, range)) return 0;
     auto& parts = thread_scratch<std::vector<LookupPart>, struct PartsOfPrefetch>();

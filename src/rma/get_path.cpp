@@ -210,7 +210,8 @@ int GetPath::fetch_overlapping(const Get& get, GetStarter& starter, Guard& guard
 /// Whether it is to be seen when the bytes of this get are there. What another thread's request brings may be
 /// its program's again at any time.
 bool GetPath::probes_delivery(const Get& get) const noexcept {
-    return s_.at(get.target).memory.is_on_this_node && s_.fetches.delivery(get.target) != Delivery::at_once &&
+    return s_.targets.memory_of(get.target).is_on_this_node &&
+           s_.fetches.delivery(get.target) != Delivery::at_once &&
            (get.request == 0 || (!s_.threaded && get.may_lead));
 }
 

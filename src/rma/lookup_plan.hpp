@@ -39,13 +39,15 @@ class LookupPlan {
         std::erase_if(gaps_, [&](const ByteRun& gap) {
             if (!take(gap)) return false;
             gap_bytes_ -= gap.size;
-            has_taken_ = partial_ = true;
+            has_taken_ = true;
             return true;
         });
     }
     bool has_taken_gaps() const noexcept { return has_taken_; }
     /// Some of it is there, or on its way.
-    bool is_partial() const noexcept { return partial_ || !resident_.empty() || !waiting_.empty(); }
+    bool is_partial() const noexcept {
+        return partial_ || has_taken_ || !resident_.empty() || !waiting_.empty();
+    }
     std::span<const Waiter> waiting() const noexcept { return waiting_; }
     std::span<const ByteRun> gaps() const noexcept { return gaps_; }
     std::uint64_t gap_bytes() const noexcept { return gap_bytes_; }

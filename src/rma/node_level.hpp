@@ -99,14 +99,13 @@ class NodeLevel {
     bool step(double network_ns) noexcept;
     /// A region is found by the page of memory that it begins in, since ranks may lack different bytes of it.
     NodeBuffer::Key key_of(Rank target, ByteRange range, Fetched how) const noexcept {
-        return how == Fetched::alone ? range.begin
-                                     : ~((range.begin + memory_of(target).page_phase) / memory_page_bytes);
+        return how == Fetched::alone
+                   ? range.begin
+                   : ~((range.begin + targets_.memory_of(target).page_phase) / memory_page_bytes);
     }
     NodeTime since(Rank target) noexcept;
     TargetAcquires& at(Rank target) noexcept { return targets_.make(target).near; }
-    /// \pre the target was accessed
-    const TargetMemory& memory_of(Rank target) const noexcept { return targets_.at(target).target.memory; }
-    bool is_left_out(Rank target) const noexcept { return memory_of(target).is_on_this_node; }
+    bool is_left_out(Rank target) const noexcept { return targets_.memory_of(target).is_on_this_node; }
 
     static constexpr std::uint64_t first_pause = 1024;
     static constexpr std::size_t most_expected = 256;

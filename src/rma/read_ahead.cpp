@@ -38,7 +38,7 @@ bool ReadAhead::lasts(Rank target) noexcept {
 /// The block that the gap is in; nothing at its first miss. Blocks lie in the target's memory as pages do, so
 /// the first one of a window may begin before it, at a number that has wrapped around.
 std::optional<ByteRange> ReadAhead::bounds_of(Rank target, ByteRange gap) noexcept {
-    const TargetMemory& memory = s_.at(target).memory;
+    const TargetMemory& memory = s_.targets.memory_of(target);
     const std::uint64_t block_bytes = s_.cache->read_ahead().region_bytes();
     if (gap.size() >= block_bytes || gap.end > memory.extent_bytes) return std::nullopt;
     const std::uint64_t block = gap.begin - (gap.begin + memory.page_phase) % block_bytes;

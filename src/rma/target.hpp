@@ -33,7 +33,6 @@ struct alignas(64) Target {
     CircuitBreaker put_breaker;
     CostModel cost;
     PutCostModel put_cost;
-    TargetMemory memory;
     std::uint64_t interval_hits = 0;  ///< up to the last sampling interval
     std::uint64_t interval_hit_bytes = 0;
     std::uint64_t other_gets = 0;  ///< neither hits of the fast paths, nor bypassed by them

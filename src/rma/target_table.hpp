@@ -7,14 +7,16 @@
 //
 // Threads. at() may be called without the mutex; what it returns is the window's to guard.
 
-#include <array>
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <functional>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
+#include "base/per_rank.hpp"
 #include "base/types.hpp"
 #include "rma/target_state.hpp"
 
@@ -23,7 +25,7 @@ namespace nearfetch {
 class TargetTable {
   public:
     /// \throws std::bad_alloc
-    explicit TargetTable(Rank ranks);
+    explicit TargetTable(Rank ranks) : of_(ranks, Published(&others_)), memory_(ranks) {}
     TargetTable(const TargetTable&) = delete;
     TargetTable& operator=(const TargetTable&) = delete;
 
@@ -31,12 +33,8 @@ class TargetTable {
     using Made = std::function<void(Rank, TargetState&)>;
     void when_made(Made made) { made_ = std::move(made); }
 
-    Rank ranks() const noexcept { return ranks_; }
-    const TargetState& at(Rank target) const noexcept {
-        const auto i = static_cast<std::size_t>(target);
-        const Leaf* const leaf = leaves_[i / per_leaf].load(std::memory_order_acquire);
-        return *(*leaf)[i % per_leaf].load(std::memory_order_acquire);
-    }
+    Rank ranks() const noexcept { return of_.ranks(); }
+    const TargetState& at(Rank target) const noexcept { return *of_[target].get(); }
     /// The same. \pre it is changed only if the target was accessed
     TargetState& known(Rank target) noexcept { return const_cast<TargetState&>(at(target)); }
     /// The target is accessed. \param known what at() says \throws std::bad_alloc at its first access
@@ -48,7 +46,7 @@ class TargetTable {
     TargetState& make(Rank target) { return make(target, known(target)); }
     /// Those that were accessed, in the order of their first access.
     std::span<const Rank> accessed() const noexcept { return accessed_; }
-    bool has_others() const noexcept { return accessed_.size() < static_cast<std::size_t>(ranks_); }
+    bool has_others() const noexcept { return accessed_.size() < static_cast<std::size_t>(ranks()); }
     /// What all that were not accessed have.
     TargetState& others() noexcept { return others_; }
     const TargetState& others() const noexcept { return others_; }
@@ -59,22 +57,44 @@ class TargetTable {
             visit(*state);
         visit(others_);
     }
+    /// Whether holds(state) is true for each of these.
+    template <class Predicate>
+    bool all_of(const Predicate& holds) const {
+        return holds(others_) &&
+               std::ranges::all_of(states_, [&](const auto& state) { return holds(*state); });
+    }
+
+    /// Says what the memory of each is like. \throws std::bad_alloc
+    void describe_memory(std::span<const TargetMemory> of_each);
+    const TargetMemory& memory_of(Rank target) const noexcept { return memory_[target]; }
 
     /// From now on the list has room for each target that was accessed. \pre it outlives this
     void keep_room_in(std::vector<Rank>& list) { lists_.push_back(&list); }
 
   private:
-    static constexpr std::size_t per_leaf = 128;
-    using Leaf = std::array<std::atomic<TargetState*>, per_leaf>;
+    /// What may be read while another thread sets it.
+    class Published {
+      public:
+        explicit Published(TargetState* state) noexcept : state_(state) {}
+        Published() noexcept = default;
+        Published(const Published& other) noexcept : state_(other.get()) {}
+        Published& operator=(const Published& other) noexcept {
+            set(other.get());
+            return *this;
+        }
+        TargetState* get() const noexcept { return state_.load(std::memory_order_acquire); }
+        void set(TargetState* state) noexcept { state_.store(state, std::memory_order_release); }
+
+      private:
+        std::atomic<TargetState*> state_ = nullptr;
+    };
 
     [[gnu::noinline]] TargetState& add(Rank target);
-    Leaf* make_leaf();
 
-    Rank ranks_;
     TargetState others_;
     Made made_;
-    std::vector<std::atomic<Leaf*>> leaves_;
-    std::vector<std::unique_ptr<Leaf>> own_leaves_;  ///< the first one is that of all others
+    PerRank<Published> of_;
+    PerRank<TargetMemory> memory_;
     std::vector<std::unique_ptr<TargetState>> states_;
     std::vector<Rank> accessed_;
     std::vector<std::vector<Rank>*> lists_;

@@ -25,13 +25,12 @@ bool UpdatePath::combines(const Target& t) const noexcept {
 
 /// Whether these can be.
 bool UpdatePath::is_combinable(Rank target, std::span<const ByteRun> runs) const noexcept {
-    const Target& t = s_.at(target);
-    if (!may_combine() || t.breaker.is_open() || !s_.epochs.may_access(target)) return false;
+    if (!may_combine() || s_.known(target).breaker.is_open() || !s_.epochs.may_access(target)) return false;
     std::uint64_t size = 0;
     for (const ByteRun& run : runs) {
         // What the library might refuse meets the library.
         if (run.origin == nullptr || run.size > s_.settings.write_combining_bytes ||
-            !ByteRange{0, t.memory.extent_bytes}.contains(run.offset, run.size))
+            !ByteRange{0, s_.targets.memory_of(target).extent_bytes}.contains(run.offset, run.size))
             return false;
         size += run.size;
     }
@@ -41,7 +40,7 @@ bool UpdatePath::is_combinable(Rank target, std::span<const ByteRun> runs) const
 bool UpdatePath::make_combiner() noexcept {
     if (s_.combiner != nullptr) return true;
     try {
-        s_.combiner = std::make_unique<WriteCombiner>(s_.ranks, s_.settings.combining_buffer_bytes);
+        s_.combiner = std::make_unique<WriteCombiner>(s_.targets.ranks(), s_.settings.combining_buffer_bytes);
     } catch (const std::bad_alloc&) {
         s_.settings.write_combining_bytes = 0;
     }

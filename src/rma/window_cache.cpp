@@ -43,7 +43,9 @@ void WindowCache::set_score(ScoreFunction score) {
 
 void WindowCache::describe_memory(std::span<const TargetMemory> of_each) {
     const Guard guard = state_.lock();
-    state_.describe_memory(of_each);
+    state_.targets.describe_memory(of_each);
+    for (const Rank target : state_.targets.accessed())
+        state_.targets.known(target).fetches.delivery = state_.first_delivery(target);
 }
 
 void WindowCache::open_node_level(const NodeBuffer& buffer) {
@@ -108,7 +110,7 @@ RangeCacheCounters WindowCache::counters() const {
             continue;
         }
         if (!state_.is_off()) sum.breaker_open += t.bypassed_gets;
-        if (t.memory.is_on_this_node) sum.same_node += t.gets();
+        if (state_.targets.memory_of(target).is_on_this_node) sum.same_node += t.gets();
         // The interval that has not ended: of a copy, as this says only what it would be.
         CostModel rest = t.cost;
         if (t.hits > t.interval_hits || !rest.is_idle())

@@ -51,7 +51,7 @@ class WindowCache {
     BypassControl& bypass() noexcept { return bypass_; }
     Progress& progress() noexcept { return progress_; }
 
-    Rank ranks() const noexcept { return state_.ranks; }
+    Rank ranks() const noexcept { return state_.targets.ranks(); }
     const Settings& settings() const noexcept { return state_.settings; }
     /// Takes over settings that change while the window lives; what is cached is forgotten, unless only the
     /// bypass has changed.

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rma/window_state.hpp"
 
-#include <algorithm>
-
-#include "base/assert.hpp"
-
 namespace nearfetch {
 
 namespace {
@@ -17,11 +13,9 @@ WindowState::WindowState(const Settings& window_settings, Rank rank_count, Rank 
                          ProcessState& process_state, WindowTransfers& window_transfers,
                          WindowListener& window_listener)
     : process(process_state),
-      ranks(rank_count),
       self(own_rank),
       threaded(is_threaded),
       targets(rank_count),
-      memory(rank_count),
       cache(targets),
       epochs(rank_count),
       leases(targets),
@@ -36,27 +30,10 @@ WindowState::WindowState(const Settings& window_settings, Rank rank_count, Rank 
       transfers(window_transfers),
       listener(window_listener) {
     targets.when_made([this](Rank target, TargetState& state) {
-        describe(target, state);
+        state.fetches.delivery = first_delivery(target);
         operations.accessed_first(target);
     });
     update_lock_rule();
-}
-
-void WindowState::describe(Rank target, TargetState& state) const noexcept {
-    state.target.memory = memory[target];
-    state.fetches.delivery = state.target.memory.is_on_this_node ? Delivery::unknown : Delivery::later;
-}
-
-void WindowState::describe_memory(std::span<const TargetMemory> of_each) {
-    NF_EXPECT(of_each.size() == static_cast<std::size_t>(ranks));
-    const auto remote = std::ranges::find(of_each, false, &TargetMemory::is_on_this_node);
-    const TargetMemory& most = remote == of_each.end() ? of_each.front() : *remote;
-    memory = PerRank<TargetMemory>(ranks, most);
-    for (Rank target = 0; target < ranks; ++target)
-        if (const TargetMemory& one = of_each[static_cast<std::size_t>(target)]; one != most)
-            memory.make(target) = one;
-    for (const Rank target : targets.accessed())
-        describe(target, targets.known(target));
 }
 
 void WindowState::update_lock_rule() noexcept {

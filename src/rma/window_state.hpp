@@ -12,7 +12,6 @@
 #include <utility>
 
 #include "base/finally.hpp"
-#include "base/per_rank.hpp"
 #include "base/settings.hpp"
 #include "base/types.hpp"
 #include "cache/counters/range_cache_counters.hpp"
@@ -68,8 +67,10 @@ struct WindowState {
     Target& at(Rank target) noexcept { return targets.make(target).target; }
     /// What is known of it, or of all that were not accessed.
     const Target& known(Rank target) const noexcept { return targets.at(target).target; }
-    /// What the memory of each is like.
-    void describe_memory(std::span<const TargetMemory> of_each);
+    /// Of bytes of a target that is accessed for the first time.
+    Delivery first_delivery(Rank target) const noexcept {
+        return targets.memory_of(target).is_on_this_node ? Delivery::unknown : Delivery::later;
+    }
 
     /// What locks are, after settings have changed, or leases were opened.
     void update_lock_rule() noexcept;
@@ -133,11 +134,9 @@ struct WindowState {
     RangeCacheCounters totals() const noexcept;
 
     ProcessState& process;
-    const Rank ranks;
     const Rank self;
     const bool threaded;
     TargetTable targets;
-    PerRank<TargetMemory> memory;
     LazyRangeCache cache;
     EpochTracker epochs;
     Leases leases;
@@ -159,7 +158,6 @@ struct WindowState {
     mutable std::mutex mutex;
 
   private:
-    void describe(Rank target, TargetState& state) const noexcept;
     void record_in_profile(Rank target, ByteRange asked, ByteRange fetched, Fate fate) noexcept;
 };
 
