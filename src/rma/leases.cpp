@@ -21,7 +21,7 @@ constexpr double burst_ns = 20e6;
 /// writing.
 constexpr std::uint64_t looks_for_saved = 2;
 constexpr std::uint64_t writing_for_saved = 1;
-/// To register with more targets would take longer than to wait once more.
+/// So that a writer does not register with each rank of a large group.
 constexpr Rank most_at_once = 1024;
 
 /// Where words go that nobody asks for. They may come at any time.
