@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstddef>
 #include <memory>
+#include <ranges>
 #include <vector>
 
 #include "base/types.hpp"
@@ -24,6 +25,14 @@ class PerRank {
         others_->fill(others);
         for (std::atomic<Leaf*>& leaf : leaves_)
             leaf.store(others_.get(), std::memory_order_relaxed);
+    }
+
+    /// \param of_each in order \throws std::bad_alloc
+    template <std::ranges::sized_range Values>
+    PerRank(const Values& of_each) : PerRank(static_cast<Rank>(std::ranges::size(of_each))) {
+        Rank rank = 0;
+        for (const T& value : of_each)
+            make(rank++) = value;
     }
 
     Rank ranks() const noexcept { return ranks_; }

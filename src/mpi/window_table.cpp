@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
-#include <span>
 #include <string_view>
 #include <vector>
 
@@ -16,6 +15,7 @@
 #include "mpi/lookups.hpp"
 #include "mpi/mpi_library.hpp"
 #include "mpi/report/world.hpp"
+#include "mpi/window_exchange.hpp"
 
 namespace nearfetch {
 
@@ -46,9 +46,6 @@ std::unique_ptr<Window> make_window(std::unique_ptr<LeaseSlot>& slot, std::uint6
     }
 }
 
-/// Whether this process would share what it fetches with others of its node.
-enum class Sharing : std::uint64_t { wanted, not_with_threads, not_wanted };
-
 Sharing sharing_of(const Exposed& exposed, const Settings& settings) noexcept {
     if (settings.node_buffer_bytes == 0 || exposed.shared || settings.mode == Mode::off ||
         settings.mode == Mode::transparent)
@@ -57,38 +54,20 @@ Sharing sharing_of(const Exposed& exposed, const Settings& settings) noexcept {
     return interposer.threaded ? Sharing::not_with_threads : Sharing::wanted;
 }
 
-/// What ranks tell one another of a new window.
-struct Told {
-    std::uint64_t unit;
-    std::uint64_t size_bytes;
-    std::uint64_t base;  ///< where it begins
-    std::uint64_t node;
-    std::uint64_t overlaps;
-    std::uint64_t declared;
-    std::uint64_t world;
-    std::uint64_t has_summary;
-    Sharing sharing;
-    LeaseWindows::Offer leases;
-};
-
 /// For reports.
-void note_origin(WindowOrigin& origin, MPI_Comm comm, std::span<const Told> all,
-                 std::span<const std::uint64_t> worlds) noexcept {
-    const bool is_common = std::ranges::all_of(all, [](const Told& told) { return told.has_summary != 0; });
-    interposer.world.meet(comm, worlds, is_common);
+void note_origin(WindowOrigin& origin, MPI_Comm comm, const WindowExchange& exchange) noexcept {
+    interposer.world.meet(comm, exchange.worlds(), exchange.facts().has_summary != 0);
     origin.site = program_caller();
-    for (const Told& told : all)
-        origin.total_bytes += told.size_bytes;
+    origin.total_bytes = exchange.facts().total_bytes;
 }
 
-/// Collective. \param nodes of each rank of `comm` \param sharing the least that a rank wants
-void share_with_node(Window& window, MPI_Comm comm, Rank self, std::span<const std::uint64_t> nodes,
-                     Sharing sharing) {
-    if (sharing == Sharing::not_wanted || !NodeSegment::is_of_use(nodes)) return;
+/// Collective over `comm`.
+void share_with_node(Window& window, MPI_Comm comm, const WindowExchange& exchange) {
+    const Sharing sharing = exchange.facts().sharing;
+    if (sharing == Sharing::not_wanted || !NodeSegment::is_of_use(exchange.nodes())) return;
     if (sharing == Sharing::not_with_threads) return window.do_not_share("`MPI_THREAD_MULTIPLE`");
-    auto segment = NodeSegment::make(comm, nodes, window.cache().settings().node_buffer_bytes);
-    const bool is_alone = std::ranges::count(nodes, nodes[static_cast<std::size_t>(self)]) == 1;
-    if (!is_alone) window.share(std::move(segment));
+    auto segment = NodeSegment::make(comm, exchange.nodes(), window.cache().settings().node_buffer_bytes);
+    if (exchange.ranks_here() > 1) window.share(std::move(segment));
 }
 
 }  // namespace
@@ -176,51 +155,34 @@ int WindowTable::attach(MPI_Win win, MPI_Comm comm, Exposed exposed, const Setti
     int ranks = 0, self = 0;
     PMPI_Comm_size(comm, &ranks);
     PMPI_Comm_rank(comm, &self);
-    constexpr int words = sizeof(Told) / sizeof(std::uint64_t);
-    const Told mine{exposed.displacement_unit,
-                    exposed.size_bytes,
-                    reinterpret_cast<std::uintptr_t>(exposed.base),
-                    this_node(settings.node_ranks),
-                    overlaps_another(exposed) ? 1u : 0u,
-                    exposed.declared ? 1u : 0u,
-                    interposer.world.number(),
-                    report_.has_summary() ? 1u : 0u,
-                    sharing_of(exposed, settings),
-                    lease_offer(comm, exposed, settings)};
-    std::vector<Told> all(static_cast<std::size_t>(ranks));
-    const int status = PMPI_Allgather(&mine, words, MPI_UINT64_T, all.data(), words, MPI_UINT64_T, comm);
+    const WindowFacts mine{
+        .memory = {.unit_bytes = exposed.displacement_unit,
+                   .extent_bytes = exposed.size_bytes,
+                   .page_phase = exposed.declared
+                                     ? reinterpret_cast<std::uintptr_t>(exposed.base) % memory_page_bytes
+                                     : 0,
+                   .is_declared = exposed.declared ? 1u : 0u},
+        .total_bytes = exposed.size_bytes,
+        .overlaps = overlaps_another(exposed) ? 1u : 0u,
+        .has_summary = report_.has_summary() ? 1u : 0u,
+        .sharing = sharing_of(exposed, settings),
+        .leases = lease_offer(comm, exposed, settings)};
+    WindowExchange exchange;
+    const int status = exchange.meet(comm, mine, this_node(settings.node_ranks), interposer.world.number());
     if (status != MPI_SUCCESS) return status;
-    std::vector<std::uint64_t> units, worlds, nodes;
-    Sharing sharing = mine.sharing;
-    std::vector<TargetMemory> memory;
-    LeaseWindows::Offer leases = mine.leases;
-    for (const Told& told : all) {
-        leases = LeaseWindows::joined(leases, told.leases);
-        units.push_back(told.unit);
-        worlds.push_back(told.world);
-        nodes.push_back(told.node);
-        sharing = std::max(sharing, told.sharing);
-        const bool is_declared = told.declared != 0;
-        memory.push_back({.extent_bytes = told.size_bytes,
-                          .page_phase = is_declared ? told.base % memory_page_bytes : 0,
-                          .is_declared = is_declared,
-                          .is_on_this_node = told.node == mine.node});
-        exposed.overlapping |= told.overlaps != 0;
-    }
-    const auto here = std::ranges::count(memory, true, &TargetMemory::is_on_this_node);
-    if (report_.wanted()) note_origin(exposed.origin, comm, all, worlds);
-    if (std::ranges::all_of(units, [&](std::uint64_t unit) { return unit == units.front(); }))
-        units.resize(1);
+    exposed.overlapping = exchange.facts().overlaps != 0;
+    if (report_.wanted()) note_origin(exposed.origin, comm, exchange);
+    const LeaseWindows::Offer& leases = exchange.facts().leases;
     std::unique_ptr<LeaseSlot> slot = lease_windows_.take(comm, leases);
     auto window = make_window(slot, leases.lease_ns, [&] {
-        return std::make_unique<Window>(win, ranks, self, std::move(units), settings, interposer.threaded);
+        return std::make_unique<Window>(win, ranks, self, exchange.units(), settings, interposer.threaded);
     });
-    window->cache().describe_memory(memory);
-    share_with_node(*window, comm, self, nodes, sharing);
+    window->cache().describe_memory(exchange.memory());
+    share_with_node(*window, comm, exchange);
     if (report_.wanted()) window->cache().keep_profile();
     if (exposed.shared) window->cache().bypass().keep_off();
     const std::lock_guard guard(mutex_);
-    memory_limit_.meet(static_cast<int>(here));
+    memory_limit_.meet(exchange.ranks_here());
     if (settings.bypass == Bypass::on) window->cache().bypass().postpone_caching(habits_.gets_to_postpone());
     windows_[win] = std::move(window);
     exposed_[win] = exposed;

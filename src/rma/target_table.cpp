@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rma/target_table.hpp"
 
-#include <algorithm>
 #include <utility>
 
-#include "base/assert.hpp"
 #include "base/grow.hpp"
 
 namespace nearfetch {
@@ -23,16 +21,6 @@ TargetState& TargetTable::add(Rank target) {
     published.set(&state);
     if (made_) made_(target, state);
     return state;
-}
-
-void TargetTable::describe_memory(std::span<const TargetMemory> of_each) {
-    NF_EXPECT(of_each.size() == static_cast<std::size_t>(ranks()));
-    const auto remote = std::ranges::find(of_each, false, &TargetMemory::is_on_this_node);
-    const TargetMemory& most = remote == of_each.end() ? of_each.front() : *remote;
-    memory_ = PerRank<TargetMemory>(ranks(), most);
-    for (Rank target = 0; target < ranks(); ++target)
-        if (const TargetMemory& one = of_each[static_cast<std::size_t>(target)]; one != most)
-            memory_.make(target) = one;
 }
 
 }  // namespace nearfetch

@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/assert.hpp"
 #include "base/per_rank.hpp"
 #include "base/types.hpp"
 #include "rma/target_state.hpp"
@@ -64,8 +65,11 @@ class TargetTable {
                std::ranges::all_of(states_, [&](const auto& state) { return holds(*state); });
     }
 
-    /// Says what the memory of each is like. \throws std::bad_alloc
-    void describe_memory(std::span<const TargetMemory> of_each);
+    /// Says what the memory of each is like.
+    void describe_memory(PerRank<TargetMemory> of_each) {
+        NF_EXPECT(of_each.ranks() == ranks());
+        memory_ = std::move(of_each);
+    }
     const TargetMemory& memory_of(Rank target) const noexcept { return memory_[target]; }
 
     /// From now on the list has room for each target that was accessed. \pre it outlives this

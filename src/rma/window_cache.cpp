@@ -41,9 +41,9 @@ void WindowCache::set_score(ScoreFunction score) {
     bypass_.update_routes();
 }
 
-void WindowCache::describe_memory(std::span<const TargetMemory> of_each) {
+void WindowCache::describe_memory(PerRank<TargetMemory> of_each) {
     const Guard guard = state_.lock();
-    state_.targets.describe_memory(of_each);
+    state_.targets.describe_memory(std::move(of_each));
     for (const Rank target : state_.targets.accessed())
         state_.targets.known(target).fetches.delivery = state_.first_delivery(target);
 }

@@ -59,8 +59,7 @@ class WindowCache {
     /// Who stays in the cache is decided by this score.
     void set_score(ScoreFunction score);
     /// Says what memory each rank exposes. Without this nothing is read ahead.
-    /// \throws std::bad_alloc
-    void describe_memory(std::span<const TargetMemory> of_each);
+    void describe_memory(PerRank<TargetMemory> of_each);
 
     /// What other processes of this node have fetched serves gets, too. \pre describe_memory()
     /// \param buffer its memory outlives this \throws std::bad_alloc
