@@ -30,10 +30,7 @@ Flush CompletionPath::flush(Rank target, FlushKind kind) noexcept {
 Flush CompletionPath::flush_all(FlushKind kind) noexcept {
     const Guard guard = s_.lock();
     if (s_.is_off() || !s_.epochs.may_flush_all()) return enter(Flush::needed);
-    const auto is_idle = [&](Rank target) { return s_.operations.at(target).idle(kind); };
-    return s_.operations.others_are_idle() && std::ranges::all_of(s_.operations.targets(), is_idle)
-               ? elide()
-               : enter(Flush::needed);
+    return s_.operations.are_idle(kind) ? elide() : enter(Flush::needed);
 }
 
 /// A flush with nothing to complete.

@@ -227,9 +227,8 @@ void FetchTable::commit(TargetFetches& fetches, Entry& entry) noexcept {
     if (changed) fetches.delivery = Delivery::later;
     const std::byte* const bytes = checked && !changed ? entry.data() : entry.source();
     if (!entry.is_invalidated())
-        cache_.node().offer(entry.target(), entry.range(),
-                            entry.is_region() ? NodeLevel::Fetched::in_region : NodeLevel::Fetched::alone,
-                            entry.issue_time(), bytes);
+        cache_.node().offer(entry.target(), entry.range(), NodeLevel::how_fetched(entry), entry.issue_time(),
+                            bytes);
     cache_->commit(&entry, bytes);
 }
 

@@ -72,6 +72,7 @@ int FillPath::start(Entry& entry, Guard& guard, const Start& start_call) {
     if (status != 0) return status;
     s_.get_started(target, run.size, ticks() - start_ticks);
     entry.set_flight(entry.data(), s_.operations.now(), entry.by_request());
+    s_.cache.node().announce(target, entry.range(), NodeLevel::how_fetched(entry), entry.issue_time());
     if (mark && mark->is_gone())
         s_.fetches.fill_arrived_at_once(entry, true);
     else if (mark)
@@ -82,7 +83,7 @@ int FillPath::start(Entry& entry, Guard& guard, const Start& start_call) {
 bool FillPath::is_near(const Get& get, const LookupPlan& plan, const Admission& admission) noexcept {
     Entry& entry = *admission.entry;
     if (!plan.waiting().empty() || !s_.may_be_near(get.target) ||
-        !s_.cache.node().find(get.target, entry.range(), NodeLevel::Fetched::in_region, entry.data()))
+        !s_.take_near(get, entry.range(), NodeLevel::Fetched::in_region, entry.data()))
         return false;
     s_.fetches.fill_arrived_at_once(entry, false);
     s_.count(get.target, plan.is_partial() ? AccessType::partial_hit : AccessType::hit, get.size_bytes, 0);

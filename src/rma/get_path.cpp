@@ -124,7 +124,7 @@ void GetPath::take_from_node(const Get& get, LookupPlan& plan, NodeLevel::Fetche
     plan.copy_resident();  // making room may evict it
     plan.take_gaps([&](const ByteRun& gap) {
         if (how == NodeLevel::Fetched::in_region && gap.size >= memory_page_bytes) return false;
-        if (!s_.cache.node().find(get.target, gap.range(), how, gap.origin)) return false;
+        if (!s_.take_near(get, gap.range(), how, gap.origin)) return false;
         if (gap.size > most_kept_twice || is_deferred(get.target, gap)) return true;
         try {
             const Admission own = s_.cache->admit(get.target, gap.offset, gap.size, s_.cache->now(), true);
@@ -269,6 +269,8 @@ AccessType GetPath::admit(const Get& get, const LookupPlan& plan, Stamp stamp, N
             if (entry != nullptr) {
                 entry->set_issue_time(store ? issued : 0);
                 admit_flight(gap, get, *entry);
+                if (store)
+                    s_.cache.node().announce(get.target, gap.range(), NodeLevel::Fetched::alone, issued);
             } else if (store && get.request == 0) {
                 s_.cache.node().expect(get.target, gap, issued, s_.operations.now());
             }

@@ -12,6 +12,8 @@ namespace {
 constexpr std::uint64_t interval = 256;  // lookups
 constexpr double own_ns = 200;           // a lookup and an offer (bench/node_buffer_cost)
 constexpr std::uint64_t longest_pause = 1 << 16;
+constexpr double unknown_network_ns = 100'000;
+constexpr std::uint64_t longest_backoff = 10;
 
 }  // namespace
 
@@ -41,7 +43,9 @@ NodeTime NodeLevel::since(Rank target) noexcept {
 }
 
 void NodeLevel::expect(Rank target, const ByteRun& run, NodeTime issued, Moment started) noexcept {
-    if (issued != 0 && expected_.size() < most_expected) expected_.push_back({target, run, issued, started});
+    if (issued == 0 || expected_.size() == most_expected) return;
+    expected_.push_back({target, run, issued, started});
+    announce(target, run.range(), Fetched::alone, issued);
 }
 
 bool NodeLevel::expects(Rank target) const noexcept {
@@ -67,15 +71,40 @@ bool NodeLevel::expect_no_more_at(Rank target, const ByteRun& origin) noexcept {
 }
 
 bool NodeLevel::find(Rank target, ByteRange range, Fetched how, std::byte* to) noexcept {
-    ++lookups_;
+    ++counts_.lookups;
     ++interval_lookups_;
+    return copy_found(target, range, key_of(target, range, how), to);
+}
+
+NodeTime NodeLevel::may_wait_until(Rank target, ByteRange range, Fetched how, double network_ns) noexcept {
+    const NodeTime issued = buffer_->last_flight(target, key_of(target, range, how));
+    if (issued < since(target)) return 0;
+    const auto patience_ns = static_cast<NodeTime>(2 * (network_ns != 0 ? network_ns : unknown_network_ns));
+    if (issued + patience_ns < steady_ns()) return 0;
+    const bool is_next = backoff_ == 0 || ++not_waited_ >= std::uint64_t{1} << backoff_;
+    return is_next ? issued + patience_ns : 0;
+}
+
+bool NodeLevel::wait_for(Rank target, ByteRange range, Fetched how, std::byte* to, NodeTime until,
+                         WindowTransfers& transfers) noexcept {
     const NodeBuffer::Key key = key_of(target, range, how);
+    not_waited_ = 0;
+    while (steady_ns() < until && transfers.wait_a_moment()) {
+        if (!copy_found(target, range, key, to)) continue;
+        backoff_ = 0;
+        return true;
+    }
+    backoff_ = std::min(backoff_ + 1, longest_backoff);
+    return false;
+}
+
+bool NodeLevel::copy_found(Rank target, ByteRange range, NodeBuffer::Key key, std::byte* to) noexcept {
     NodeTime issued = 0;
     const NodeBuffer::Found found = buffer_->find(target, key, range, since(target), to, issued);
     if (found == NodeBuffer::Found::nothing) return false;
-    ++found_;
+    ++counts_.found;
     ++interval_found_;
-    found_bytes_ += range.size();
+    counts_.found_bytes += range.size();
     if (found == NodeBuffer::Found::soon_lost) buffer_->offer(target, key, range, issued, to);
     return true;
 }

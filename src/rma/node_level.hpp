@@ -11,7 +11,7 @@
 //
 // Sharing has to pay. Where processes of a node ask for different things lookups gain nothing. If what was
 // found would have taken less of the network than lookups and offers took, there are none of them for a
-// while, which doubles each time.
+// while, which doubles each time. Waiting for others has to pay in the same way.
 
 #include <algorithm>
 #include <cstdint>
@@ -63,14 +63,27 @@ class NodeLevel {
     bool is_used(Rank target) const noexcept { return is_open() && paused_ == 0 && !is_left_out(target); }
     /// Whether a range was fetched as it was asked for, or with others of its region (rma/read_ahead.hpp).
     enum class Fetched : std::uint8_t { alone, in_region };
+    static Fetched how_fetched(const Entry& entry) noexcept {
+        return entry.is_region() ? Fetched::in_region : Fetched::alone;
+    }
     /// Copies the range's bytes, if they are there and fresh. \pre is_used()
     bool find(Rank target, ByteRange range, Fetched how, std::byte* to) noexcept;
     /// For offer(), of a get that is issued now; 0: its bytes are not to be offered.
     NodeTime issue_time(Rank target) const noexcept { return is_used(target) ? steady_ns() : 0; }
+    /// Such a get has been started: others of the node may wait for its bytes.
+    void announce(Rank target, ByteRange range, Fetched how, NodeTime issued) noexcept {
+        if (issued != 0) buffer_->note_flight(target, key_of(target, range, how), issued);
+    }
+    /// Until when it pays to wait for the range's bytes, because another process is fetching them: as long as
+    /// two gets take. 0: it does not. \param network_ns what a get takes; 0: not known
+    NodeTime may_wait_until(Rank target, ByteRange range, Fetched how, double network_ns) noexcept;
+    /// Waits for them, and serves others meanwhile. \return whether they have come
+    bool wait_for(Rank target, ByteRange range, Fetched how, std::byte* to, NodeTime until,
+                  WindowTransfers& transfers) noexcept;
     /// What a get has brought that was issued at that time. \pre this process has not written there since
     void offer(Rank target, ByteRange range, Fetched how, NodeTime issued, const std::byte* from) noexcept {
         if (issued != 0 && buffer_->offer(target, key_of(target, range, how), range, issued, from))
-            ++offered_;
+            ++counts_.offered;
     }
 
     /// A get was started at that moment that the first level has no room for: its bytes are offered when they
@@ -83,10 +96,10 @@ class NodeLevel {
     /// Another get wants its bytes where those of this target are on their way to. \return whether there are
     bool expect_no_more_at(Rank target, const ByteRun& origin) noexcept;
 
-    std::uint64_t lookups() const noexcept { return lookups_; }
-    std::uint64_t found() const noexcept { return found_; }
-    std::uint64_t found_bytes() const noexcept { return found_bytes_; }
-    std::uint64_t offered() const noexcept { return offered_; }
+    struct Counts {
+        std::uint64_t lookups = 0, found = 0, found_bytes = 0, offered = 0;
+    };
+    const Counts& counts() const noexcept { return counts_; }
 
   private:
     struct Expected {
@@ -104,6 +117,7 @@ class NodeLevel {
                    : ~((range.begin + targets_.memory_of(target).page_phase) / memory_page_bytes);
     }
     NodeTime since(Rank target) noexcept;
+    bool copy_found(Rank target, ByteRange range, NodeBuffer::Key key, std::byte* to) noexcept;
     TargetAcquires& at(Rank target) noexcept { return targets_.make(target).near; }
     bool is_left_out(Rank target) const noexcept { return targets_.memory_of(target).is_on_this_node; }
 
@@ -114,14 +128,13 @@ class NodeLevel {
     std::optional<NodeBuffer> buffer_;
     NodeTime since_ = 0;
     std::vector<Expected> expected_;
-    std::uint64_t lookups_ = 0;
-    std::uint64_t found_ = 0;
-    std::uint64_t found_bytes_ = 0;
-    std::uint64_t offered_ = 0;
+    Counts counts_;
     std::uint64_t paused_ = 0;  ///< misses that are still not looked up
     std::uint64_t pause_ = first_pause;
     std::uint64_t interval_lookups_ = 0;
     std::uint64_t interval_found_ = 0;
+    std::uint64_t backoff_ = 0;     ///< waits that brought nothing, one after the other
+    std::uint64_t not_waited_ = 0;  ///< chances that were left out since the last one of these
 };
 
 }  // namespace nearfetch

@@ -7,6 +7,7 @@
 // was called, so a flush with nothing outstanding need not enter the library. Operations on a bypassed target
 // are not counted one by one: only their kinds are marked, in a few instructions.
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <utility>
@@ -30,8 +31,11 @@ class OutstandingOperations {
 
     Moment now() const noexcept { return issued_; }
     const TargetOperations& at(Rank target) const noexcept { return targets_.at(target).operations; }
-    /// Whether nothing is outstanding at targets that were not accessed, but by calls that were not counted.
-    bool others_are_idle() const noexcept { return bypassed_at_others() == Bypassed::nothing; }
+    /// Nothing is outstanding that a flush of all would complete.
+    bool are_idle(FlushKind kind) const noexcept {
+        return bypassed_at_others() == Bypassed::nothing &&
+               std::ranges::all_of(listed_, [&](Rank target) { return at(target).idle(kind); });
+    }
     /// Targets that may have something outstanding; all others have nothing, or what the others have.
     std::span<const Rank> targets() const noexcept { return listed_; }
     void list(Rank target) noexcept { list(target, of(target)); }

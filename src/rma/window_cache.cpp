@@ -96,11 +96,11 @@ RangeCacheCounters WindowCache::counters() const {
     RangeCacheCounters sum = state_.totals();
     sum.lease_looks += state_.leases.looks();
     sum.lease_waits += state_.leases.waits();
-    const NodeLevel& node = state_.cache.node();
-    sum.node_lookups += node.lookups();
-    sum.node_hits += node.found();
-    sum.bytes_from_node += node.found_bytes();
-    sum.node_offers += node.offered();
+    const NodeLevel::Counts& node = state_.cache.node().counts();
+    sum.node_lookups += node.lookups;
+    sum.node_hits += node.found;
+    sum.bytes_from_node += node.found_bytes;
+    sum.node_offers += node.offered;
     Balance all;
     for (const Rank target : state_.targets.accessed()) {
         const Target& t = state_.known(target);

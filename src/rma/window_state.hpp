@@ -99,6 +99,16 @@ struct WindowState {
         return cache.node().is_used(target) && keeps_data() && !freshness.is_poll() &&
                !operations.at(target).update_under_way();
     }
+    /// Copies bytes that a get wants, if another process of the node has fetched them. A get that nothing
+    /// else of the window is on its way with waits for those that are being fetched. \pre may_be_near()
+    bool take_near(const Get& get, ByteRange range, NodeLevel::Fetched how, std::byte* to) noexcept {
+        NodeLevel& node = cache.node();
+        if (node.find(get.target, range, how, to)) return true;
+        const double network_ns = at(get.target).cost.network_ticks(get.size_bytes) * ns_per_tick();
+        const NodeTime until = node.may_wait_until(get.target, range, how, network_ns);
+        return until != 0 && get.request == 0 && operations.are_idle(FlushKind::full) &&
+               node.wait_for(get.target, range, how, to, until, transfers);
+    }
     /// Until it is complete, a get of the same bytes may bring what was there before it.
     void update_started(Rank target, std::span<const ByteRun> runs, bool combined = false) noexcept {
         if (validator.has_checks(target)) [[unlikely]]

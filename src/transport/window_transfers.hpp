@@ -43,6 +43,10 @@ class WindowTransfers {
 
     /// Enters the communication library, so that it serves other ranks.
     virtual void progress() = 0;
+
+    /// The same, and leaves the processor to another process that this one waits for.
+    /// \return false: this process cannot wait
+    virtual bool wait_a_moment() { return false; }
 };
 
 }  // namespace nearfetch

@@ -94,6 +94,36 @@ TEST(NodeBuffer, NothingIsFoundThatWasIssuedTooEarly) {
     EXPECT_EQ(find(buffer, 0, {0, 16}).found, Found::bytes);
 }
 
+TEST(NodeBuffer, OfAKeysGetsInFlightTheLastOneIsKnown) {
+    const OwnNodeBuffer memory(1 << 20);
+    const NodeBuffer one = memory.buffer(), other = memory.buffer();
+    constexpr NodeTime issued = std::uint64_t{1} << 50;
+    EXPECT_EQ(other.last_flight(1, 64), 0u);
+    one.note_flight(1, 64, issued);
+    one.note_flight(1, 64, issued + 1000);
+    EXPECT_LE(other.last_flight(1, 64), issued + 1000);
+    EXPECT_GT(other.last_flight(1, 64), issued + 1000 - 256);
+    EXPECT_EQ(other.last_flight(2, 64), 0u);
+    EXPECT_EQ(other.last_flight(1, 65), 0u);
+}
+
+TEST(NodeBuffer, OfMoreGetsInFlightThanItHasWordsForTheLastOnesAreKnown) {
+    const OwnNodeBuffer memory(1 << 20);
+    const NodeBuffer buffer = memory.buffer();
+    constexpr NodeBuffer::Key keys = 100'000;
+    for (NodeBuffer::Key key = 0; key < keys; ++key)
+        buffer.note_flight(0, key, (key + 1) << 20);
+    EXPECT_EQ(buffer.last_flight(0, keys - 1), keys << 20);
+    std::uint64_t known = 0;
+    for (NodeBuffer::Key key = 0; key < keys; ++key) {
+        const NodeTime issued = buffer.last_flight(0, key);
+        EXPECT_TRUE(issued == 0 || issued == (key + 1) << 20 || issued >> 20 > key) << key;
+        known += issued != 0 ? 1 : 0;
+    }
+    EXPECT_GT(known, 1000u);
+    EXPECT_LT(known, 10'000u);
+}
+
 TEST(NodeBuffer, TheOldestIsOverwritten) {
     const std::uint64_t record_bytes = 1 << 20;
     const OwnNodeBuffer memory(record_bytes);

@@ -104,6 +104,78 @@ TEST_F(NodeLevelTest, NothingIsFoundBeforeItsGetIsComplete) {
     EXPECT_TRUE(other->fetches(1, 0, 64));
 }
 
+/// One process is fetching what the other one wants, who waits.
+struct WaitingTest : NodeLevelTest {
+    static constexpr std::uint64_t size = 64;
+
+    WaitingTest() {
+        other->rig.while_waiting = [this] { return ++moments < 1000; };
+    }
+    void start(std::uint64_t offset) { one->rig.get(1, offset, size, to.data()); }
+    /// Whether the other one waits for what is being fetched. The machine may be too slow for it, at times.
+    bool waits() {
+        for (std::uint64_t offset = 0; offset < 100 * size && moments == 0; offset += size) {
+            start(offset);
+            last = offset;
+            fetched = other->fetches(1, offset, size);
+            one->rig.flush(1);
+        }
+        return moments != 0;
+    }
+
+    Buffer to = Buffer(size);
+    std::uint64_t moments = 0, last = 0;
+    bool fetched = true;
+};
+
+TEST_F(WaitingTest, WhatIsBeingFetchedIsWaitedFor) {
+    other->rig.while_waiting = [this] {
+        one->rig.flush(1);
+        return ++moments != 0;
+    };
+    EXPECT_TRUE(waits());
+    EXPECT_FALSE(fetched);
+    EXPECT_EQ(moments, 1u);
+    EXPECT_EQ(other->counters().node_hits, 1u);
+}
+
+TEST_F(WaitingTest, AfterAWaitThatBringsNothingAProcessFetchesAndBacksOff) {
+    EXPECT_TRUE(waits());
+    EXPECT_TRUE(fetched);
+    const std::uint64_t waited = moments;
+    start(last + size);
+    EXPECT_TRUE(other->fetches(1, last + size, size));
+    EXPECT_EQ(moments, waited);
+}
+
+TEST_F(WaitingTest, NobodyWaitsForWhatWasIssuedBeforeItsAcquire) {
+    start(0);
+    other->acquire();
+    EXPECT_TRUE(other->fetches(1, 0, size));
+    EXPECT_EQ(moments, 0u);
+}
+
+TEST_F(WaitingTest, NobodyWaitsWhileSomethingElseIsOnItsWay) {
+    Buffer beside(size);
+    for (std::uint64_t offset = 0; offset < 100 * size; offset += size) {
+        start(offset);
+        other->rig.get(1, 1 << 15, size, beside.data());
+        EXPECT_TRUE(other->fetches(1, offset, size));
+        other->acquire();
+    }
+    EXPECT_EQ(moments, 0u);
+}
+
+TEST_F(WaitingTest, NobodyWaitsForWhatIsNotGoingToBeOffered) {
+    for (std::uint64_t offset = 0; offset < 100 * size; offset += size) {
+        unsigned char value = 1;
+        one->rig.put(1, offset, 1, &value);
+        start(offset);
+        EXPECT_TRUE(other->fetches(1, offset, size));
+    }
+    EXPECT_EQ(moments, 0u);
+}
+
 /// A process whose own cache is too small for a get.
 struct SmallCacheTest : NodeLevelTest {
     static constexpr std::uint64_t size = 8192;

@@ -230,6 +230,7 @@ class Rig : public WindowTransfers, public WindowListener {
         return 0;
     }
     void progress() override {}
+    bool wait_a_moment() override { return while_waiting != nullptr && while_waiting(); }
     void arrived(RequestId request) noexcept override { waiting.erase(request); }
     void stale_hit(const StaleHit& stale) noexcept override {
         if (on_stale_hit) on_stale_hit(stale);
@@ -255,10 +256,11 @@ class Rig : public WindowTransfers, public WindowListener {
     std::vector<Put> puts;
     std::vector<void*> call_site;  ///< of hits that are checked
     std::function<void(const StaleHit&)> on_stale_hit;
-    std::function<void()> on_put;   ///< before the network takes one
-    bool delivers_at_once = false;  ///< as many libraries do on one node
-    bool late_puts = false;         ///< they land when they are flushed: gets overtake them
-    bool keeps_puts = false;        ///< a faulty front end: flushes do not send what is combined
+    std::function<bool()> while_waiting;  ///< none: a process cannot wait
+    std::function<void()> on_put;         ///< before the network takes one
+    bool delivers_at_once = false;        ///< as many libraries do on one node
+    bool late_puts = false;               ///< they land when they are flushed: gets overtake them
+    bool keeps_puts = false;              ///< a faulty front end: flushes do not send what is combined
     std::uint64_t messages = 0;
     std::uint64_t bytes = 0;
     std::uint64_t put_messages = 0;

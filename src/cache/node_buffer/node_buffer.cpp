@@ -23,6 +23,8 @@ constexpr std::uint64_t shard_count = 64;
 constexpr std::uint64_t least_shard_bytes = 4096;
 constexpr unsigned tag_shift = 48;  // a slot: 16 bits of the hash, and a place
 constexpr std::uint64_t place_mask = (std::uint64_t{1} << tag_shift) - 1;
+constexpr std::uint64_t flight_count = 4096;
+constexpr unsigned flight_shift = 8;  // a get in flight: 16 bits of the hash, and its time without these bits
 
 constexpr std::uint64_t in_whole(std::uint64_t bytes, std::uint64_t pieces) noexcept {
     return (bytes + pieces - 1) / pieces * pieces;
@@ -114,7 +116,7 @@ class NodeBuffer::Lookup {
 std::uint64_t NodeBuffer::memory_bytes(std::uint64_t record_bytes) noexcept {
     const Header header{shard_bytes_of(record_bytes)};
     const std::uint64_t shard_bytes = sizeof(Shard) + header.buckets() * sizeof(Bucket) + header.shard_bytes;
-    return sizeof(Header) + shard_count * shard_bytes;
+    return sizeof(Header) + flight_count * sizeof(Word) + shard_count * shard_bytes;
 }
 
 std::uint64_t NodeBuffer::largest_bytes() const noexcept {
@@ -135,12 +137,33 @@ bool NodeBuffer::create(std::span<std::byte> memory, std::uint64_t record_bytes)
 
 NodeBuffer::NodeBuffer(std::byte* memory) noexcept
     : header_(reinterpret_cast<Header*>(memory)),
-      shards_(reinterpret_cast<Shard*>(memory + sizeof(Header))),
+      flights_(reinterpret_cast<Word*>(memory + sizeof(Header))),
+      shards_(reinterpret_cast<Shard*>(flights_ + flight_count)),
       buckets_(reinterpret_cast<Bucket*>(shards_ + shard_count)),
       logs_(reinterpret_cast<std::byte*>(buckets_ + shard_count * header_->buckets())) {}
 
+std::uint64_t NodeBuffer::hash_of(Rank target, Key key) noexcept {
+    return mixed(key ^ mixed(static_cast<std::uint64_t>(target)));
+}
+
 NodeBuffer::Lookup NodeBuffer::locate(Rank target, Key key) const noexcept {
-    return {*this, mixed(key ^ mixed(static_cast<std::uint64_t>(target)))};
+    return {*this, hash_of(target, key)};
+}
+
+NodeBuffer::Word& NodeBuffer::flight_of(std::uint64_t hash) const noexcept {
+    return flights_[hash % flight_count];
+}
+
+void NodeBuffer::note_flight(Rank target, Key key, NodeTime issued) const noexcept {
+    const std::uint64_t hash = hash_of(target, key);
+    flight_of(hash).store(hash >> tag_shift << tag_shift | (issued >> flight_shift & place_mask),
+                          std::memory_order_relaxed);
+}
+
+NodeTime NodeBuffer::last_flight(Rank target, Key key) const noexcept {
+    const std::uint64_t hash = hash_of(target, key);
+    const std::uint64_t word = flight_of(hash).load(std::memory_order_relaxed);
+    return word >> tag_shift == hash >> tag_shift ? (word & place_mask) << flight_shift : 0;
 }
 
 NodeBuffer::Found NodeBuffer::find(Rank target, Key key, ByteRange range, NodeTime since, std::byte* to,

@@ -4,7 +4,7 @@
 // What the processes of a node have fetched, in memory that all of them have mapped: the second level under
 // each process's range cache.
 //
-//   header | shards: lock, head | index: buckets of 8 slots | per shard a log of records
+//   header | gets in flight | shards: lock, head | index: buckets of 8 slots | per shard a log of records
 //
 // A record is a fetched range with its bytes, and says when its get was issued. Records are only appended. A
 // slot is one word: the place of a record in its shard's log, counted without end, and a few bits of the
@@ -14,6 +14,9 @@
 // Writers of a shard take turns by a lock that is only tried: who does not get it gives up. The lock is a
 // robust one: if its owner dies, the next one gets it. The dead process has left nothing that has to be
 // repaired, because a slot is written last, in one piece.
+//
+// What is being fetched is noted in a table of words, one for many keys: the last one has it. It is a hint,
+// by which another process may wait for an offer. That may never come.
 //
 // The log is a ring: who is overwritten is the oldest. A record that is found shortly before that is to be
 // offered again (Found::soon_lost). Memory belongs to the processor whose process writes a page of it first.
@@ -59,6 +62,11 @@ class NodeBuffer {
     /// \return false: it is too large, or another process is writing to the shard
     bool offer(Rank target, Key key, ByteRange range, NodeTime issued, const std::byte* from) noexcept;
 
+    /// A get of that key was issued at that time, and its bytes are going to be offered.
+    void note_flight(Rank target, Key key, NodeTime issued) const noexcept;
+    /// When the last one was issued that is known of, to a quarter of a microsecond; 0: none is known.
+    NodeTime last_flight(Rank target, Key key) const noexcept;
+
     /// The largest range that is kept.
     std::uint64_t largest_bytes() const noexcept;
 
@@ -70,12 +78,15 @@ class NodeBuffer {
     class Lookup;
     using Word = std::atomic<std::uint64_t>;
 
+    static std::uint64_t hash_of(Rank target, Key key) noexcept;
     Lookup locate(Rank target, Key key) const noexcept;
+    Word& flight_of(std::uint64_t hash) const noexcept;
     static Word* slot_for(const Lookup& lookup, const Record& record) noexcept;
     static void append(const Lookup& lookup, const Record& record, const std::byte* from,
                        Word& slot) noexcept;
 
     Header* header_;
+    Word* flights_;
     Shard* shards_;
     Bucket* buckets_;
     std::byte* logs_;

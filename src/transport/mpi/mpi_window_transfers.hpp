@@ -42,6 +42,8 @@ class MpiWindowTransfers final : public WindowTransfers {
 #endif
     }
 
+    bool wait_a_moment() override;
+
     std::uint64_t displacement_unit(Rank target) const noexcept {
         return units_.size() == 1 ? units_.front() : units_[static_cast<std::size_t>(target)];
     }
