@@ -9,7 +9,8 @@ build="$root/build/release"
 python="$root/.venv/bin/python"
 
 # What the demo needs from Debian or Ubuntu.
-demo_packages=(build-essential ccache cmake ninja-build python3-venv libboost-dev libcli11-dev nlohmann-json3-dev zlib1g-dev)
+demo_packages=(build-essential ccache cmake ninja-build python3-venv libarchive-dev libboost-dev libcli11-dev nlohmann-json3-dev
+    zlib1g-dev)
 # What all of the build and the tests need (libcoarrays-openmpi-dev: the coarray program).
 packages=("${demo_packages[@]}" git gfortran libcoarrays-openmpi-dev libgtest-dev libopenmpi-dev openmpi-bin pkg-config
     python3-dev)

@@ -17,6 +17,9 @@ class ByteSource {
     /// Reads up to `size` bytes; 0 only at the end. @throws GraphError on failure, without file name and
     /// line; LineReader adds them
     virtual std::size_t read(char* buffer, std::size_t size) = 0;
+
+    /// Begins again with the first byte. False, and nothing has changed, where that is impossible: in a pipe.
+    virtual bool rewind() = 0;
 };
 
 /// A file on disk.
@@ -25,6 +28,7 @@ class FileSource : public ByteSource {
     /// @throws GraphError when the file cannot be opened.
     explicit FileSource(const std::string& path);
     std::size_t read(char* buffer, std::size_t size) override;
+    bool rewind() override;
 
   private:
     struct Close {
@@ -36,14 +40,13 @@ class FileSource : public ByteSource {
 /// Bytes that are already in memory; they have to outlive the source.
 class MemorySource : public ByteSource {
   public:
-    explicit MemorySource(std::string_view bytes) : rest_(bytes) {}
+    explicit MemorySource(std::string_view bytes) : all_(bytes), rest_(bytes) {}
     std::size_t read(char* buffer, std::size_t size) override;
+    bool rewind() override;
 
   private:
+    std::string_view all_;
     std::string_view rest_;
 };
-
-/// `raw`, or its decompressed content if it begins with gzip's magic bytes, whatever its name.
-std::unique_ptr<ByteSource> decompressed(std::unique_ptr<ByteSource> raw);
 
 }  // namespace nearfetch::graph

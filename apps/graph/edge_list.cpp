@@ -33,8 +33,12 @@ EdgeList shuffled(const EdgeList& graph, std::uint64_t seed) {
     apps::Random random(seed);
     for (std::uint64_t left = graph.vertices; left > 1; --left)
         std::swap(number[left - 1], number[random.next() % left]);
-    EdgeList result{
-        graph.vertices, {}, std::vector<std::uint32_t>(graph.vertices), graph.self_loops, graph.duplicates};
+    EdgeList result = {.vertices = graph.vertices,
+                       .edges = {},
+                       .labels = std::vector<std::uint32_t>(graph.vertices),
+                       .self_loops = graph.self_loops,
+                       .duplicates = graph.duplicates,
+                       .columns_ignored = graph.columns_ignored};
     for (std::uint64_t v = 0; v < graph.vertices; ++v)
         result.labels[number[v]] = graph.labels.empty() ? static_cast<Vertex>(v) : graph.labels[v];
     result.edges.reserve(graph.edges.size());

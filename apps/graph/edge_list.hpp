@@ -27,6 +27,7 @@ struct EdgeList {
     std::vector<std::uint32_t> labels;  ///< id in the file of each vertex; empty if vertex v has id v
     std::uint64_t self_loops = 0;       ///< removed: edges from a vertex to itself
     std::uint64_t duplicates = 0;       ///< removed: edges seen before, in either direction
+    std::uint64_t columns_ignored = 0;  ///< most columns of a row in the file beside the two ids
 };
 
 /// The same graph, its vertices numbered at random: blocks of vertices then have about as many edges each.

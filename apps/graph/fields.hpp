@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string_view>
+#include <vector>
 
 #include "graph/line_reader.hpp"
 
@@ -13,6 +14,14 @@ std::string_view trimmed(std::string_view text);
 
 /// Takes the next word off the front of `rest`; empty if there is none.
 std::string_view take_word(std::string_view& rest);
+
+/// Separates fields by any white space, in place of one character.
+inline constexpr char kWhiteSpace = ' ';
+
+/// Cuts a row at each `separator` into `fields`, without white space at their ends. A field may stand in
+/// quotes, as in RFC 4180, but has to end in the same row; fails otherwise. Quotes within it stay doubled.
+void split_row(const LineReader& reader, std::string_view row, char separator,
+               std::vector<std::string_view>& fields);
 
 /// Parses an integer from 0 to `largest`. Otherwise fails at the reader's line, with `role` as the number's
 /// name. `remedy` is the advice for a number out of range; by default to renumber.

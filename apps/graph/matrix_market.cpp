@@ -25,7 +25,7 @@ std::string lower(std::string_view text) {
 }
 
 struct Header {
-    bool has_values = false;
+    int values = 0;  ///< numbers after the indices of an entry
     bool integers = false;
 };
 
@@ -41,18 +41,24 @@ Header parse_banner(const LineReader& reader, std::string_view rest) {
     }
     if (object != "matrix" || layout != "coordinate") {
         reader.fail("unsupported Matrix Market kind " + quoted(object + " " + layout),
-                    "an edge list is a matrix coordinate file", "convert it");
+                    "an edge list is a matrix coordinate file",
+                    "convert it, such as by scipy.io.mmwrite of a sparse matrix");
     }
-    if (field != "pattern" && field != "real" && field != "integer") {
-        reader.fail("unsupported Matrix Market field " + quoted(field), "pattern, real and integer are read",
-                    "convert it");
+    if (field != "pattern" && field != "real" && field != "integer" && field != "complex") {
+        reader.fail("unsupported Matrix Market field " + quoted(field),
+                    "pattern, real, integer and complex are read", "correct the first line");
     }
-    if (symmetry != "general" && symmetry != "symmetric") {
-        reader.fail("unsupported Matrix Market symmetry " + quoted(symmetry),
-                    "general and symmetric are read", "convert it");
+    const bool known = symmetry == "general" || symmetry == "symmetric" ||
+                       (symmetry == "skew-symmetric" && field != "pattern") ||
+                       (symmetry == "hermitian" && field == "complex");
+    if (!known) {
+        reader.fail(
+            "unsupported Matrix Market symmetry " + quoted(symmetry) + " of field " + quoted(field),
+            "general and symmetric are read, skew-symmetric of numbers, and Hermitian of complex ones",
+            "correct the first line");
     }
     expect_end(reader, rest, "the first line's fields");
-    return {field != "pattern", field == "integer"};
+    return {field == "pattern" ? 0 : field == "complex" ? 2 : 1, field == "integer"};
 }
 
 void check_value(const LineReader& reader, std::string_view field, bool integer) {
@@ -74,10 +80,12 @@ void check_value(const LineReader& reader, std::string_view field, bool integer)
     }
     if (status != std::errc::invalid_argument && stop == last) return;
     if (field.empty())
-        reader.fail("the value is missing", "the first line declares values",
+        reader.fail("a value is missing",
+                    "the first line declares one for each entry, or two of a complex one",
                     "add it, or declare the file pattern");
     reader.fail("value " + quoted(field) + " is not a number",
-                integer ? "the first line declares integers" : "the first line declares reals", "correct it");
+                integer ? "the first line declares integers" : "the first line declares decimals",
+                "correct it");
 }
 
 bool next_content(LineReader& reader, std::string_view& line) {
@@ -139,7 +147,8 @@ EdgeList read_matrix_market(LineReader& reader, std::string_view banner,
         }
         const std::uint32_t row = parse_index(reader, take_word(line), rows);
         const std::uint32_t column = parse_index(reader, take_word(line), rows);
-        if (header.has_values) check_value(reader, take_word(line), header.integers);
+        for (int value = 0; value < header.values; ++value)
+            check_value(reader, take_word(line), header.integers);
         expect_end(reader, line, "the entry");
         edges.add(row, column);
         ++entries;
@@ -149,7 +158,9 @@ EdgeList read_matrix_market(LineReader& reader, std::string_view banner,
                     "the size line declares " + std::to_string(declared),
                     "fetch the file again or correct the size line");
     }
-    return edges.finish(rows);
+    EdgeList graph = edges.finish(rows);
+    graph.columns_ignored = static_cast<std::uint64_t>(header.values);
+    return graph;
 }
 
 }  // namespace nearfetch::graph

@@ -28,6 +28,7 @@ struct Input {
     std::vector<std::uint32_t> labels;
     std::uint64_t self_loops = 0;
     std::uint64_t duplicates = 0;
+    std::uint64_t columns_ignored = 0;
 };
 
 /// One run over all vertices.
@@ -42,7 +43,8 @@ Input make_input(const Options& options) {
                                 ? graph::make_rmat(options.rmat_scale, options.edge_factor, options.seed)
                                 : graph::read_edge_file(options.file, options.reading);
     if (options.shuffle) edges = graph::shuffled(edges, options.seed);
-    Input input{graph::build_csr(edges), std::move(edges.labels), edges.self_loops, edges.duplicates};
+    Input input{graph::build_csr(edges), std::move(edges.labels), edges.self_loops, edges.duplicates,
+                edges.columns_ignored};
     for (std::uint64_t v = 0; v < input.csr.vertices(); ++v) {
         if (input.csr.neighbours(static_cast<graph::Vertex>(v)).size() > std::numeric_limits<int>::max()) {
             throw graph::GraphError(graph::complaint("a vertex has more than 2^31-1 neighbours",
@@ -110,6 +112,7 @@ void report_results(apps::Report& report, const DistributedGraph& graph, const I
     report.add("edges", graph.edges());
     report.add("self_loops_removed", input.self_loops);
     report.add("duplicates_removed", input.duplicates);
+    report.add("columns_ignored", input.columns_ignored);
     report.add("processed_vertices", summary.vertices);
     report.add("average", summary.average);
     report.add("closed_pairs", summary.closed_pairs);

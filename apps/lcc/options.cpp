@@ -12,8 +12,9 @@ apps::Parsed parse_options(int argc, const char* const* argv, Options& options) 
     CLI::App app(
         "Local clustering coefficients and triangles of an undirected graph, by MPI one-sided communication.",
         "lcc");
-    auto* file =
-        app.add_option("FILE", options.file, "edge list: CSV, SNAP text or Matrix Market; plain or gzip");
+    auto* file = app.add_option("FILE", options.file,
+                                "edge list (CSV, text of SNAP or KONECT, Matrix Market): plain, compressed "
+                                "(gzip, bzip2, xz, zstd) or in an archive (tar, zip)");
     const std::map<std::string, graph::Format> formats = {
         {"csv", graph::Format::csv}, {"snap", graph::Format::snap}, {"mm", graph::Format::matrix_market}};
     app.add_option_function<std::string>(
@@ -22,6 +23,15 @@ apps::Parsed parse_options(int argc, const char* const* argv, Options& options) 
         ->check(CLI::IsMember({"csv", "snap", "mm"}))
         ->needs(file)
         ->type_name("csv|snap|mm");
+    app.add_flag(
+           "--ignore-columns", options.reading.ignore_columns,
+           "take edges with more columns than the two ids, such as weights, signs and times; not needed "
+           "where the file's header names them")
+        ->needs(file);
+    app.add_option("--member", options.reading.member,
+                   "which file of an archive (default: the only one, out.NAME, or NAME/NAME.mtx)")
+        ->needs(file)
+        ->type_name("NAME");
     app.add_option(
            "--vertices", options.reading.vertices,
            "the graph has the vertices 0 to N-1 (default: those with an edge; Matrix Market: as declared)")

@@ -55,6 +55,10 @@ TEST(EdgeReader, ReadsTheSameTriangleInEveryFormat) {
         "%%MatrixMarket matrix coordinate pattern symmetric\n% comment\n\n3 3 3\n2 1\n3 1\n3 2\n",
         "%%MatrixMarket matrix coordinate real general\n3 3 3\n1 2 1.5\n2 3 -1e-3\n3 1 +0\n",
         "%%matrixmarket MATRIX Coordinate Integer General\n3 3 3\n1 2 4\n2 3 -5\n3 1 +6\n",
+        "%%MatrixMarket matrix coordinate real skew-symmetric\n3 3 3\n2 1 1.5\n3 1 -1\n3 2 4\n",
+        "%%MatrixMarket matrix coordinate integer skew-symmetric\n3 3 3\n2 1 1\n3 1 -1\n3 2 4\n",
+        "%%MatrixMarket matrix coordinate complex general\n3 3 3\n1 2 1.5 -1\n2 3 0 1e3\n3 1 1 0\n",
+        "%%MatrixMarket matrix coordinate complex Hermitian\n3 3 3\n2 1 1 2\n3 1 0 1\n3 2 4 4\n",
     };
     for (const std::string& text : texts) {
         for (const std::string& bytes : {text, gzipped(text)}) {
@@ -81,15 +85,13 @@ TEST(EdgeReader, VerticesAreTheIdsThatOccur) {
 }
 
 TEST(EdgeReader, VerticesCanBeGiven) {
-    const EdgeList graph = read("7 5\n", {.format = Format::automatic, .vertices = 10});
+    const EdgeList graph = read("7 5\n", {.vertices = 10});
     EXPECT_EQ(graph.vertices, 10U);
     EXPECT_EQ(graph.edges, (std::vector<Edge>{{5, 7}}));
     EXPECT_TRUE(graph.labels.empty());
-    EXPECT_EQ(error_of("7 5\n", {.format = Format::automatic, .vertices = 7}),
+    EXPECT_EQ(error_of("7 5\n", {.vertices = 7}),
               "graph:1: vertex id '7' is too large (the largest allowed is 6): renumber the vertices");
-    EXPECT_NE(error_of("7 5\n", {.format = Format::automatic, .vertices = 0})
-                  .find("graph: a graph of 0 vertices ("),
-              std::string::npos);
+    EXPECT_NE(error_of("7 5\n", {.vertices = 0}).find("graph: a graph of 0 vertices ("), std::string::npos);
 }
 
 TEST(EdgeReader, MatrixMarketKeepsVerticesWithoutAnEdge) {
@@ -99,13 +101,12 @@ TEST(EdgeReader, MatrixMarketKeepsVerticesWithoutAnEdge) {
 }
 
 TEST(EdgeReader, TheFormatCanBeForced) {
-    EXPECT_EQ(read("0 1\n", {.format = Format::snap, .vertices = {}}).edges.size(), 1U);
-    EXPECT_NE(
-        error_of("0 1\n", {.format = Format::csv, .vertices = {}}).find("graph:1: a vertex id is missing ("),
-        std::string::npos);
-    EXPECT_NE(error_of("0 1\n", {.format = Format::matrix_market, .vertices = {}})
-                  .find("graph:1: the first line is not that of a"),
+    EXPECT_EQ(read("0 1\n", {.format = Format::snap}).edges.size(), 1U);
+    EXPECT_NE(error_of("0 1\n", {.format = Format::csv}).find("graph:1: a vertex id is missing ("),
               std::string::npos);
+    EXPECT_NE(
+        error_of("0 1\n", {.format = Format::matrix_market}).find("graph:1: the first line is not that of a"),
+        std::string::npos);
 }
 
 TEST(EdgeReader, GzipMembersFollowEachOther) {
@@ -160,15 +161,25 @@ TEST(EdgeReader, RefusesMalformedInputWithItsLine) {
         {"0,1\n1.0,2\n", "graph:2: vertex id '1.0' is not a whole number"},
         {"0,1\nid_1,id_2\n", "graph:2: vertex id 'id_1' is not a whole number"},
         {"0,1\n+1,2\n", "graph:2: vertex id '+1' is not a whole number"},
-        {"0,1\n1,2,3\n", "graph:2: unexpected text ',3' after the second id (nothing may follow it there)"},
-        {"0 1\n1 2 x\n", "graph:2: unexpected text 'x' after the second id"},
+        {"0,1\n1,2,3\n",
+         "graph:2: unexpected text '3' in column 3 (an edge has two ids, and no header names "
+         "more columns): give --ignore-columns if it is a weight, a sign or a time"},
+        {"0 1\n1 2 x\n", "graph:2: unexpected text 'x' in column 3 (an edge has two ids, "},
         {std::string("0 1\n1 2\0\n", 9), "graph:2: vertex id '2?' is not a whole number"},
         {std::string(70000, '1'), "graph:1: the line is longer than 64 KiB"},
         {"%%MatrixMarket matrix array real general\n2 2\n",
          "graph:1: unsupported Matrix Market kind 'matrix array'"},
-        {banner + "complex general\n1 1 0\n", "graph:1: unsupported Matrix Market field 'complex'"},
-        {banner + "real skew-symmetric\n1 1 0\n",
-         "graph:1: unsupported Matrix Market symmetry 'skew-symmetric'"},
+        {banner + "quaternion general\n1 1 0\n",
+         "graph:1: unsupported Matrix Market field 'quaternion' (pattern, real, integer and complex are "
+         "read)"},
+        {banner + "pattern skew-symmetric\n1 1 0\n",
+         "graph:1: unsupported Matrix Market symmetry 'skew-symmetric' of field 'pattern' ("},
+        {banner + "real hermitian\n1 1 0\n",
+         "graph:1: unsupported Matrix Market symmetry 'hermitian' of field 'real'"},
+        {banner + "complex general\n2 2 1\n1 2 1.5\n",
+         "graph:3: a value is missing (the first line declares "
+         "one for each entry, or two of a complex one): add it"},
+        {banner + "complex general\n2 2 1\n1 2 1 2 3\n", "graph:3: unexpected text '3' after the entry"},
         {banner + "pattern general\n", "graph:1: the size line is missing"},
         {banner + "pattern general\n2 3 0\n", "graph:2: the matrix is not square (2 rows, 3 columns)"},
         {banner + "pattern general\n0 0 0\n", "graph:2: the matrix is empty"},
@@ -191,9 +202,9 @@ TEST(EdgeReader, RefusesMalformedInputWithItsLine) {
         {banner + "pattern general\n2 2 1\n0 1\n", "graph:3: index 0 is outside of the matrix"},
         {banner + "pattern general\n2 2 1\n1\n", "graph:3: an index is missing"},
         {banner + "pattern general\n2 2 1\n1 2 3\n", "graph:3: unexpected text '3' after the entry"},
-        {banner + "real general\n2 2 1\n1 2\n", "graph:3: the value is missing"},
+        {banner + "real general\n2 2 1\n1 2\n", "graph:3: a value is missing"},
         {banner + "real general\n2 2 1\n1 2 x\n",
-         "graph:3: value 'x' is not a number (the first line declares reals)"},
+         "graph:3: value 'x' is not a number (the first line declares decimals)"},
         {banner + "integer general\n2 2 1\n1 2 1.5\n", "graph:3: value '1.5' is not a number"},
     };
     for (const auto& [text, expected] : cases) {

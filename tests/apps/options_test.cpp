@@ -24,15 +24,20 @@ apps::Parsed parse(Parse parse_options, Options& options, std::vector<const char
 
 TEST(LccOptions, AllAreUnderstood) {
     lcc::Options options;
-    const auto parsed =
-        parse(lcc::parse_options, options,
-              {"g.csv", "--format",     "snap",  "--vertices",     "9", "--window", "create", "--info",
-               "a=b",   "--info",       "c=d=e", "--max-vertices", "0", "--repeat", "3",      "--json",
-               "o",     "--per-vertex", "p",     "--lock-each"});
+    const auto parsed = parse(lcc::parse_options, options, {"g.csv",      "--format",    "snap",
+                                                            "--vertices", "9",           "--window",
+                                                            "create",     "--info",      "a=b",
+                                                            "--info",     "c=d=e",       "--max-vertices",
+                                                            "0",          "--repeat",    "3",
+                                                            "--json",     "o",           "--per-vertex",
+                                                            "p",          "--lock-each", "--ignore-columns",
+                                                            "--member",   "e.csv"});
     ASSERT_TRUE(parsed.run) << parsed.text;
     EXPECT_EQ(options.file, "g.csv");
     EXPECT_EQ(options.reading.format, graph::Format::snap);
     EXPECT_EQ(options.reading.vertices, 9U);
+    EXPECT_TRUE(options.reading.ignore_columns);
+    EXPECT_EQ(options.reading.member, "e.csv");
     EXPECT_FALSE(options.common.window.allocate);
     const std::vector<std::pair<std::string, std::string>> infos = {{"a", "b"}, {"c", "d=e"}};
     EXPECT_EQ(options.common.window.infos, infos);
@@ -61,6 +66,8 @@ TEST(LccOptions, BadOnesAreRefused) {
         {"--rmat-scale", "3", "--edge-factor", "0"},
         {"--edge-factor", "4"},
         {"g.csv", "--shuffle"},
+        {"--rmat-scale", "3", "--ignore-columns"},
+        {"--rmat-scale", "3", "--member", "e.csv"},
     };
     for (const auto& words : bad) {
         lcc::Options options;

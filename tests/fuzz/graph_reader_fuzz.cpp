@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Any bytes are either a graph or a clear error: no crash, no hang, no memory beyond what the input itself
-// asks for. The first byte chooses the format, so that each reader is reached without guessing its first
-// line.
+// asks for. The first byte chooses the format and the options, so that each reader is reached without
+// guessing its first line.
 
 #include <cstddef>
 #include <cstdint>
@@ -50,7 +50,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const std::string_view content(reinterpret_cast<const char*>(data) + 1, size - 1);
     ReadOptions options;
     options.format = static_cast<Format>(data[0] % 4);
-    if ((data[0] & 4U) != 0) options.vertices = data[0] >> 3;
+    if ((data[0] & 4U) != 0) {
+        options.vertices = data[0] >> 3;
+    } else {
+        options.ignore_columns = (data[0] & 8U) != 0;
+    }
     try {
         check(read_edges(std::make_unique<MemorySource>(content), "input", options));
     } catch (const GraphError& error) {
