@@ -27,7 +27,8 @@ struct Kind {
     std::string_view remedy = {};
 };
 
-constexpr std::string_view kConvert = "write its edges as text, such as by networkx.write_edgelist";
+constexpr std::string_view kConvert =
+    "write its edges as text: networkx.write_edgelist(graph, FILE, data=False)";
 constexpr std::array kKinds = {
     Kind{0, "\x1f\x8b"sv, "gzip"},
     Kind{0, "BZh"sv, "bzip2"},
@@ -46,6 +47,7 @@ constexpr std::array kKinds = {
     Kind{0, "\x93NUMPY"sv, "a numpy array", "write it as text: numpy.savetxt(FILE, a, '%d')"},
     Kind{0, "MATLAB 5.0 MAT-file"sv, "a MATLAB file", "write it as Matrix Market: scipy.io.mmwrite"},
     Kind{0, "%PDF-"sv, "a PDF", "give an edge list"},
+    Kind{0, "\xff\xfe"sv, "text in UTF-16", "write it in UTF-8: iconv -f UTF-16 -t UTF-8 FILE"},
     Kind{0, "<"sv, "XML or HTML", "write its edges as text, or fetch it again if it is a web page"},
     Kind{0, "graph ["sv, "GML", kConvert},
     Kind{0, "*Vertices"sv, "Pajek's format", kConvert},

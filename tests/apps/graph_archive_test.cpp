@@ -266,11 +266,15 @@ TEST(Kinds, ThatAreNotReadAreNamed) {
          "a RAR archive (edge lists and Matrix Market files are read): unpack it: unrar x FILE"},
         {"\x1f\x9d\x90"s, "compressed by compress ("},
         {"\x89HDF\r\n\x1a\n\0"s,
-         "HDF5 (edge lists and Matrix Market files are read): write its edges as text, such as "
-         "by networkx.write_edgelist"},
+         "HDF5 (edge lists and Matrix Market files are read): write its edges as text: "
+         "networkx.write_edgelist(graph, FILE, data=False)"},
         {"\x93NUMPY\1\0"s, "a numpy array ("},
         {"MATLAB 5.0 MAT-file, Platform: GLNXA64"s, "a MATLAB file ("},
         {"%PDF-1.5\n"s, "a PDF ("},
+        {"\xff\xfe"
+         "0\0,\0"
+         "1\0\n\0"s,
+         "text in UTF-16 ("},
         {"<?xml version=\"1.0\"?>\n<graphml>\n"s, "XML or HTML ("},
         {"<!doctype html>\n<html>404</html>\n"s, "XML or HTML ("},
         {"graph [\n  node [ id 1 ]\n]\n"s, "GML ("},
