@@ -15,6 +15,7 @@
 #include "python/array_binding.hpp"
 #include "python/interrupt.hpp"
 #include "python/keys.hpp"
+#include "python/named_collective.hpp"
 #include "python/program.hpp"
 #include "python/rank_state.hpp"
 
@@ -158,6 +159,7 @@ NB_MODULE(_native, module) {
         }
     });
     define_program(module);
+    define_collective(module);
     define_arrays(module);
     define_sparse(module);
 }
