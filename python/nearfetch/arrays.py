@@ -14,14 +14,17 @@ array's memory is reused when the array and all views of it are gone in all rank
 from __future__ import annotations
 
 import operator
-from typing import Any, Iterator, NoReturn, Optional, Sequence, Union
+import sys
+from typing import Any, Iterator, Optional, Sequence, Union
 
-from nearfetch.elements import Elements, bytes_of, checked_dtype, only_of_all, view_of, without_padding
+from nearfetch.dense import BLOCK, BLOCK_CYCLIC, CYCLIC, ArrayLayout, Dense
+from nearfetch.elements import bytes_of, checked_dtype, without_padding
 from nearfetch.errors import Error
 from nearfetch.gathering import Gather
 from nearfetch.indexing import scattered, select, words_of
-from nearfetch.native import _native
 from nearfetch.numerical import np
+from nearfetch.numpy_functions import refuse
+from nearfetch.numpy_methods import NumpyMethods
 from nearfetch.prefetching import ArrayPrefetching, PrefetchPhase, PrefetchTransfer
 
 __all__ = [
@@ -36,11 +39,11 @@ __all__ = [
 Shape = Union[int, Sequence[int]]
 
 
-class DistributedArray(ArrayPrefetching, Elements):
+class DistributedArray(ArrayPrefetching, NumpyMethods):
     """The common part of all distributions; make one of the derived classes."""
 
-    _distribution = 0
-    _block: Optional[Shape] = None
+    _distribution = BLOCK
+    _given_block: Optional[Shape] = None
 
     def __init__(
         self,
@@ -58,51 +61,19 @@ class DistributedArray(ArrayPrefetching, Elements):
 
         Raises Error when these are invalid, or differ between ranks.
         """
-        self._dtype = checked_dtype(dtype)
-        self._lower, self._upper = _bounds_of(shape, bounds)
-        dimensions = len(self._lower)
-        native = _native.Array(
-            self._distribution,
-            self._dtype.itemsize,
-            self._lower,
-            self._upper,
-            _numbers("grid", grid, dimensions),
-            _numbers("block", self._block, dimensions),
-        )
-        self._begin(native)
+        lower, upper = _bounds_of(shape, bounds)
+        known = _numbers("grid", grid, len(lower))
+        block = _numbers("block", self._given_block, len(lower))
+        layout = ArrayLayout(self._distribution, tuple(zip(lower, upper)), tuple(known), tuple(block))
+        self._make(layout, checked_dtype(dtype))
+        self._agree_on_dtype()
 
     # Properties.
-
-    @property
-    def bounds(self) -> tuple[tuple[int, int], ...]:
-        """(first, end) of each dimension's indices."""
-        return tuple(zip(self._lower, self._upper))
-
-    @property
-    def size(self) -> int:
-        """The number of elements."""
-        return int(np.prod(self.shape, dtype=object))
 
     @property
     def nbytes(self) -> int:
         """Bytes of all elements."""
         return self.size * self._dtype.itemsize
-
-    @property
-    def grid(self) -> tuple[int, ...]:
-        """Ranks in each dimension."""
-        return tuple(self._native.grid())
-
-    def __len__(self) -> int:
-        return self.shape[0]
-
-    def __repr__(self) -> str:
-        where = f"shape={self.shape}" if not any(self._lower) else f"bounds={self.bounds}"
-        try:
-            where += f", dtype={self._dtype}, grid={self.grid}"
-        except Error:  # the program has ended
-            where += f", dtype={self._dtype}"
-        return f"{type(self).__name__}({where})"
 
     # Global view.
 
@@ -157,19 +128,13 @@ class DistributedArray(ArrayPrefetching, Elements):
     def __reversed__(self) -> Iterator[Any]:
         return (self[index] for index in reversed(range(self._lower[0], self._upper[0])))
 
-    def _not_in_place(self, other: Any) -> NoReturn:
-        # By default `a += x` might make a numpy copy, bind it to `a`, and leave the array unchanged.
-        raise Error(
-            f"an operator like += on a {type(self).__name__} (each rank changes its own elements, or a "
-            "slice): write a.local[...] += x, or a[...] = what they shall be"
-        )
-
-    __iadd__ = __isub__ = __imul__ = __imatmul__ = __itruediv__ = __ifloordiv__ = _not_in_place
-    __imod__ = __ipow__ = __ilshift__ = __irshift__ = __iand__ = __ixor__ = __ior__ = _not_in_place
-
     def __array__(self, dtype: Any = None, copy: Optional[bool] = None) -> np.ndarray:
         if copy is False:
             raise ValueError("a distributed array cannot be a numpy array without a copy")
+        caller = sys._getframe(1)
+        if str(caller.f_globals.get("__name__")).split(".")[0] == "numpy":
+            # A function of numpy wants it, not the program.
+            refuse(f"numpy's {caller.f_code.co_name}()")
         whole = self[...]
         return whole if dtype is None else whole.astype(dtype, copy=False)
 
@@ -201,54 +166,14 @@ class DistributedArray(ArrayPrefetching, Elements):
     # Own elements.
 
     @property
-    def local(self) -> np.ndarray:
-        """This rank's own elements: a writable view, indexed from 0.
-
-        If ranks are threads it may be kept beyond the program. On MPI that is an Error.
-
-        >>> from nearfetch import launch
-        >>> def main():
-        ...     a = BlockArray((2, 4), dtype="i4", grid=(1, 2))
-        ...     a.local[...] = 7
-        ...     return a.local.shape, int(a.sum())
-        >>> launch(main, ranks=2)
-        [((2, 2), 56), ((2, 2), 56)]
-        """
-        return view_of(self._native.local(), self._dtype).reshape(self._native.local_shape())
-
-    @property
     def local_box(self) -> tuple[slice, ...]:
         """The slices of this rank's block: `a[a.local_box]` is a copy of `a.local`. For blocks only."""
-        if type(self)._distribution != BlockArray._distribution:
+        if self._distribution != BLOCK:
             raise Error(
                 f"local_box of a {type(self).__name__} (what a rank owns is no box): use local_indices"
             )
-        firsts = self.local_indices
-        return tuple(slice(int(own[0]), int(own[-1]) + 1) if own.size else slice(0, 0) for own in firsts)
-
-    @property
-    def local_indices(self) -> tuple[np.ndarray, ...]:
-        """This rank's indices in each dimension: element (i, j) of `local` has the index (r[0][i], r[1][j]).
-
-        >>> from nearfetch import launch
-        >>> launch(lambda: CyclicArray(5).local_indices[0].tolist(), ranks=2)
-        [[0, 2, 4], [1, 3]]
-        """
-        return tuple(self._local_indices(dimension) for dimension in range(self.ndim))
-
-    def _local_indices(self, dimension: int) -> np.ndarray:
-        if self._distribution == BlockArray._distribution:
-            return np.concatenate(
-                [np.arange(*one) for one in [(0, 0), *self._native.local_indices(dimension)]]
-            )
-        # There may be as many ranges as indices, and a Python tuple for each would be slow.
-        first, end = self.bounds[dimension]
-        blocks = _numbers("block", self._block, self.ndim) or [1] * self.ndim
-        block = min(blocks[dimension], max(end - first, 1))
-        part = int(np.unravel_index(_native.rank(), self.grid)[dimension])
-        turns = np.arange(first + part * block, end, self.grid[dimension] * block)
-        own = turns[:, np.newaxis] + np.arange(block)
-        return own[own < end]
+        own = [self._own_indices(dimension) for dimension in range(self.ndim)]
+        return tuple(slice(indices.start, indices.stop) for indices in own)
 
     def with_halo(self, depth: int = 1) -> tuple[np.ndarray, tuple[slice, ...]]:
         """A copy of this rank's block with a halo of `depth`, and the slices of the block in it.
@@ -365,46 +290,6 @@ class DistributedArray(ArrayPrefetching, Elements):
         # The native side adds numbers in native byte order.
         return self._dtype.kind if self._dtype.isnative else "V"
 
-    def mean(self, axis: None = None, dtype: None = None, out: None = None) -> Any:
-        """The mean of all elements, with numpy's dtype for it; the same on all ranks. Collective.
-
-        >>> from nearfetch import launch
-        >>> def main():
-        ...     a = BlockArray(4, dtype="i8")
-        ...     a.fill(2**62)
-        ...     return float(a.mean()) == 2.0**62
-        >>> launch(main, ranks=2)
-        [True, True]
-        """
-        only_of_all("mean", axis, dtype, out)
-        # As numpy does: a wider type for sums.
-        wider = "f8" if self._dtype.kind in "biu" else "f4" if self._dtype.type is np.float16 else None
-        mean = self._sum("mean", wider) / self.size
-        return np.float16(mean) if self._dtype.type is np.float16 else mean
-
-    def min(self, axis: None = None, dtype: None = None, out: None = None) -> Any:
-        """The smallest element. Collective. Raises Error for an empty array."""
-        only_of_all("min", axis, dtype, out)
-        return self._extreme("min")
-
-    def max(self, axis: None = None, dtype: None = None, out: None = None) -> Any:
-        """The largest element. Collective. Raises Error for an empty array."""
-        only_of_all("max", axis, dtype, out)
-        return self._extreme("max")
-
-    def _extreme(self, name: str) -> Any:
-        if self.size == 0:
-            raise Error(f"{name} of an array without elements (it has none): use an array that has some")
-        own = self.local
-        value = getattr(own, name)() if own.size else np.zeros((), self._dtype)
-        has = self._of_all_ranks(name, np.array([own.size > 0]))
-        # In the byte order that all ranks expect.
-        everyone = self._of_all_ranks(name, np.asarray(value, self._dtype).reshape(1))
-        return getattr(everyone[has], name)()
-
-    def _own_values(self) -> np.ndarray:
-        return self.local
-
 
 class BlockArray(DistributedArray):
     """An array of which each rank owns one box.
@@ -419,23 +304,26 @@ class BlockArray(DistributedArray):
     [[0, 1], [2, 3]]
     """
 
-    _distribution = 0
+    _distribution = BLOCK
 
 
 class CyclicArray(DistributedArray):
     """An array distributed round robin by single indices, in each dimension."""
 
-    _distribution = 1
+    _distribution = CYCLIC
 
 
 class BlockCyclicArray(DistributedArray):
     """An array distributed round robin by blocks of `block` indices, in each dimension."""
 
-    _distribution = 2
+    _distribution = BLOCK_CYCLIC
 
     def __init__(self, *shape_and_dtype: Any, block: Optional[Shape] = None, **more: Any) -> None:
-        self._block = block
+        self._given_block = block
         super().__init__(*shape_and_dtype, **more)
+
+
+Dense._kinds = {kind._distribution: kind for kind in (BlockArray, CyclicArray, BlockCyclicArray)}
 
 
 def _bounds_of(

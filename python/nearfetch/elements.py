@@ -4,9 +4,7 @@
 from __future__ import annotations
 
 import hashlib
-import numbers
 import operator
-from abc import ABC, abstractmethod
 from typing import Any, Sequence, Union
 
 from nearfetch.errors import Error
@@ -15,18 +13,18 @@ from nearfetch.native import _native
 from nearfetch.numerical import np
 from nearfetch.prefetching import Prefetching
 
-__all__ = ["Elements", "bytes_of", "checked_dtype", "only_of_all", "view_of", "without_padding"]
+__all__ = ["Elements", "bytes_of", "checked_dtype", "view_of", "without_padding"]
 
 _ELEMENT_BYTES = (1, 2, 4, 8, 16)
 
 
-class Elements(Prefetching, ABC):
+class Elements(Prefetching):
     """A container whose elements are distributed over the ranks."""
 
     _dtype: np.dtype
 
     def _begin(self, native: Any) -> None:
-        """All ranks have made their part. Raises Error when their dtypes differ."""
+        """All ranks have made their part."""
         self._native = native
         # Buffer for single elements.
         self._cell = np.zeros(1, self._dtype)
@@ -34,22 +32,12 @@ class Elements(Prefetching, ABC):
         self._read = native.read
         self._write = native.write
         self._has_fields = self._dtype.names is not None
+
+    def _agree_on_dtype(self) -> None:
+        """Collective. Raises Error when the ranks' dtypes differ."""
         said = hashlib.blake2b(repr(self._dtype.descr).encode(), digest_size=16).digest()
         if len(set(self._of_all_ranks(type(self).__name__, np.frombuffer(said, "V16")).tolist())) > 1:
             raise Error(f"an array of {self._dtype} (other ranks made it with another dtype): use the same")
-
-    def __eq__(self, other: object) -> bool:
-        """Identity. Raises Error for operands that could be compared element by element."""
-        if other is self:
-            return True
-        if isinstance(other, (Elements, numbers.Number, list, tuple)) or hasattr(other, "__array__"):
-            raise Error(
-                f"== of a {type(self).__name__} (its elements are not all here): compare what was read of "
-                "it, or `local`; or use `is`"
-            )
-        return NotImplemented
-
-    __hash__ = object.__hash__
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -103,34 +91,10 @@ class Elements(Prefetching, ABC):
             self._native.read_many(bytes_of(rows), bytes_of(taken))
         return taken
 
-    def sum(self, axis: None = None, dtype: None = None, out: None = None) -> Any:
-        """The sum of all elements, with numpy's dtype for it; the same on all ranks. Collective.
-
-        Called by `np.sum(a)`. Raises Error for an `axis`, a `dtype` or an `out`.
-
-        >>> from nearfetch import CyclicArray, launch
-        >>> def main():
-        ...     a = CyclicArray(10, dtype="i1")
-        ...     a.fill(100)
-        ...     return a.sum()
-        >>> launch(main, ranks=2) == [1000, 1000]
-        True
-        """
-        only_of_all("sum", axis, dtype, out)
-        return self._sum("sum")
-
-    def _sum(self, what: str, dtype: Any = None) -> Any:
-        own = np.asarray(self._own_values().sum(dtype=dtype)).reshape(1)
-        return np.add.reduce(self._of_all_ranks(what, own), dtype=dtype)
-
     def _element_read(self) -> Any:
         """The element in the cell."""
         value = self._cell[0]
         return value.copy() if self._has_fields else value  # which would be a view
-
-    @abstractmethod
-    def _own_values(self) -> np.ndarray:
-        """This rank's elements, in any order."""
 
     def _of_all_ranks(self, what: str, own: np.ndarray) -> np.ndarray:
         """One element of each rank, in rank order, for the collective function `what`."""
@@ -169,16 +133,6 @@ def checked_dtype(dtype: Any) -> np.dtype:
     if known.subdtype is not None:
         raise Error(f"an array of {known} (its elements are arrays): make these one more dimension")
     return known
-
-
-def only_of_all(what: str, axis: Any, dtype: Any, out: Any) -> None:
-    """Raises Error for arguments of numpy's reductions other than the array."""
-    for word, given in (("axis", axis), ("dtype", dtype), ("out", out)):
-        if given is not None:
-            raise Error(
-                f"{what} with {word}={given!r} (it is one number, of all elements of all ranks): leave it "
-                "out, or use numpy on what was read, or `local`"
-            )
 
 
 def bytes_of(array: np.ndarray) -> np.ndarray:

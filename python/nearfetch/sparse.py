@@ -7,6 +7,7 @@ stored indices; their values may be zero. Only the collective `add()` changes th
 
 from __future__ import annotations
 
+import numbers
 import operator
 from typing import Any, NamedTuple, Optional, Sequence, Union
 
@@ -17,6 +18,7 @@ from nearfetch.gathering import Gather
 from nearfetch.indexing import scattered
 from nearfetch.native import _native
 from nearfetch.numerical import np
+from nearfetch.numpy_functions import refuse
 from nearfetch.prefetching import PrefetchPhase
 
 __all__ = ["LocalRows", "SparseMatrix"]
@@ -75,6 +77,7 @@ class SparseMatrix(Elements):
                 bytes_of(data),
             )
         )
+        self._agree_on_dtype()
 
     @staticmethod
     def rows_of(rows: int, rank: Optional[int] = None) -> range:
@@ -256,6 +259,19 @@ class SparseMatrix(Elements):
                 "(each column has its element): use a vector of as many"
             )
 
+    def __eq__(self, other: object) -> bool:
+        """Identity. Raises Error for operands that could be compared element by element."""
+        if other is self:
+            return True
+        if isinstance(other, (Elements, numbers.Number, list, tuple)) or hasattr(other, "__array__"):
+            raise Error(
+                f"== of a {type(self).__name__} (its elements are not all here): compare what was read of "
+                "it, or `local`; or use `is`"
+            )
+        return NotImplemented
+
+    __hash__ = object.__hash__
+
     # The whole matrix.
 
     def add(self, indices: Any) -> None:
@@ -299,8 +315,31 @@ class SparseMatrix(Elements):
             barrier=barrier,
         )
 
-    def _own_values(self) -> np.ndarray:
-        return self.local.data
+    def sum(self, axis: None = None, dtype: None = None, out: None = None) -> Any:
+        """The sum of all elements, with numpy's dtype for it; the same on all ranks. Collective.
+
+        Called by `np.sum(a)`. Raises Error for an `axis`, a `dtype` or an `out`.
+        """
+        for word, given in (("axis", axis), ("dtype", dtype), ("out", out)):
+            if given is not None:
+                raise Error(
+                    f"sum with {word}={given!r} (it is one number, of all elements of all ranks): leave it "
+                    "out, or use numpy on `local`"
+                )
+        return np.add.reduce(self._of_all_ranks("sum", np.asarray(self.local.data.sum()).reshape(1)))
+
+    # numpy's functions. They would take a matrix for an object without elements.
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **more: Any) -> Any:
+        refuse(f"numpy.{ufunc.__name__}", inputs)
+
+    def __array_function__(
+        self, function: Any, types: Sequence[type], args: Sequence[Any], kwargs: dict[str, Any]
+    ) -> Any:
+        known = {np.sum: SparseMatrix.sum, np.shape: lambda a: a.shape, np.ndim: lambda a: a.ndim}
+        if function not in known:
+            refuse(f"numpy.{function.__name__}", args)
+        return known[function](*args, **kwargs)
 
 
 def _not_an_element() -> None:

@@ -29,8 +29,9 @@ enum class Pattern : std::uint8_t { stencil, row_wise, column_wise, transpose };
 class AnyArray : public AnyElements {
   public:
     virtual std::vector<Rank> grid() const = 0;
-    /// Of this rank: the shape, the elements, and the index ranges of a dimension.
-    virtual std::vector<std::int64_t> local_shape() const = 0;
+    /// How many indices a rank owns in each dimension.
+    virtual std::vector<std::int64_t> local_shape(Rank rank) const = 0;
+    /// Of this rank: the elements, and the index ranges of a dimension.
     virtual std::span<std::byte> local() const = 0;
     virtual detail::IndexRanges local_indices(std::size_t dimension) const = 0;
 

@@ -134,7 +134,7 @@ void define_array(nb::class_<Array>& array) {
     array.def("put", &Array::put, "lower"_a, "upper"_a, "values"_a);
     array.def("put_steps", &Array::put_steps, "lower"_a, "upper"_a, "steps"_a, "values"_a);
     array.def("resize", &Array::resize, "lower"_a, "upper"_a, "grid"_a);
-    array.def("local_shape", [](const Array& self) { return self.any().local_shape(); });
+    array.def("local_shape", [](const Array& self, Rank of) { return self.any().local_shape(of); }, "rank"_a);
     array.def(
         "local_indices", [](const Array& self, std::size_t d) { return self.any().local_indices(d); },
         "dimension"_a);
@@ -163,6 +163,14 @@ void define_gather(nb::class_<Gather>& gather) {
 }  // namespace
 
 void define_arrays(nb::module_& module) {
+    module.def(
+        "balanced_grid",
+        [](std::size_t dimensions) {
+            std::vector<Rank> grid(dimensions);
+            detail::balanced_grid(ranks(), grid);
+            return grid;
+        },
+        "dimensions"_a, "Ranks in each dimension, as close to a cube as possible.");
     define_memory(module);
     nb::class_<Transfer> transfer(module, "Transfer");
     transfer.def("test", &Transfer::test);

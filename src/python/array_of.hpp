@@ -26,8 +26,8 @@ class ArrayOf final : public ElementsOf<AnyArray, DistributedArray<Opaque<Bytes>
         return {elements_.layout().grid().begin(), elements_.layout().grid().end()};
     }
     Rank owner(Indices i) const override { return elements_.owner(index_of<N>(i)); }
-    std::vector<std::int64_t> local_shape() const override {
-        return list(elements_.layout().local_shape(rank()));
+    std::vector<std::int64_t> local_shape(Rank of) const override {
+        return list(elements_.layout().local_shape(of));
     }
     std::span<std::byte> local() const override {
         const View<T, N> own = elements_.local();

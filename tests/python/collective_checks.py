@@ -4,6 +4,7 @@ error is caught in all ranks, so one program runs all cases."""
 
 from __future__ import annotations
 
+import operator
 import re
 from typing import Any, Callable
 
@@ -28,6 +29,8 @@ class Arrays:
     def __init__(self) -> None:
         self.a = BlockArray(12)
         self.b = BlockArray(12)
+        self.c = CyclicArray(12)
+        self.m = BlockArray((6, 4))
         self.s = SparseMatrix((4, 4))
 
 
@@ -50,6 +53,20 @@ MISMATCHES: list[tuple[str, str, Use, str, Use]] = [
     ("sum and max", "sum", lambda x: x.a.sum(), "max", lambda x: x.a.max()),
     ("min and max", "min", lambda x: x.a.min(), "max", lambda x: x.a.max()),
     ("sum and mean", "sum", lambda x: x.a.sum(), "mean", lambda x: x.a.mean()),
+    ("std and var", "std", lambda x: np.std(x.a), "var", lambda x: np.var(x.a)),
+    ("any and all", "any", lambda x: x.a.any(), "all", lambda x: x.a.all()),
+    ("argmin and argmax", "argmin", lambda x: x.a.argmin(), "argmax", lambda x: np.argmax(x.a)),
+    ("sums over two axes", "sum", lambda x: x.m.sum(axis=0), "sum", lambda x: x.m.sum(axis=1)),
+    ("sum over an axis and of all", "sum", lambda x: x.m.sum(axis=0), "sum", lambda x: x.m.sum()),
+    ("sums of two dtypes", "sum", lambda x: x.a.sum(dtype="f4"), "sum", lambda x: x.a.sum()),
+    ("add and multiply", "add", lambda x: x.a + 1, "multiply", lambda x: x.a * 1),
+    ("in place, of two layouts", "add", lambda x: operator.iadd(x.b, x.c), "barrier", _wait),
+    ("two additions", "add", lambda x: x.a + 1, "add", lambda x: x.a + 1j),
+    ("copy and zeros_like", "copy", lambda x: x.a.copy(), "zeros_like", lambda x: np.zeros_like(x.a)),
+    ("astype and where", "astype", lambda x: x.a.astype(int), "where", lambda x: np.where(x.a, 1, 2)),
+    ("transpose and barrier", "transpose", lambda x: x.m.T, "barrier", _wait),
+    ("two products", "matmul", lambda x: x.m @ np.ones(4), "dot", lambda x: np.dot(x.m, np.ones(4))),
+    ("norm and sum", "norm", lambda x: np.linalg.norm(x.a), "sum", lambda x: x.a.sum()),
     ("numpy's sum and a sum", "sum", lambda x: np.sum(x.a), "sum", lambda x: x.b.sum()),
     ("dense and sparse sum", "sum", lambda x: x.a.sum(), "sum", lambda x: x.s.sum()),
     ("max and phase", "max", lambda x: x.a.max(), "barrier", _empty_phase),

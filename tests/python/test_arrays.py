@@ -27,7 +27,11 @@ def test_arrays_of_processes(checks, family, ranks):
 
 
 @pytest.mark.parametrize(
-    "module", ["__init__", "program", "arrays", "elements", "gathering", "prefetching", "sparse"]
+    "module",
+    [
+        *("__init__", "program", "arrays", "dense", "elements", "gathering", "numpy_methods", "prefetching"),
+        "sparse",
+    ],
 )
 def test_docstrings(module):
     need_native()

@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: Apache-2.0
+"""numpy's protocols and methods of dense arrays (NEP 13 and NEP 18).
+
+Operators and ufuncs work on own parts (`elementwise`). Reductions are collective (`reductions`), products
+too (`products`). What would fetch all elements to each rank is refused (`numpy_functions`).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Optional, Sequence
+
+from nearfetch import numpy_functions as functions
+from nearfetch.dense import Dense
+from nearfetch.elements import Elements
+from nearfetch.errors import Error
+from nearfetch.numerical import np
+
+__all__ = ["NumpyMethods"]
+
+_PREVIEW = 20  # elements; larger parts are abridged
+
+
+class NumpyMethods(np.lib.mixins.NDArrayOperatorsMixin, Dense):
+    """Operators, and the methods that arrays of numpy have.
+
+    A new array is complete on all ranks when it is returned: what makes one is collective. `a += x` is
+    what each rank does to its own elements; others see it after the next barrier.
+
+    >>> from nearfetch import BlockArray, launch
+    >>> def main():
+    ...     a = BlockArray((4, 3), dtype=int)
+    ...     a += np.arange(3)
+    ...     b = np.where(a > 1, a, -1)
+    ...     return b[3].tolist(), int(b.sum()), b.max(axis=1)[...].tolist(), float(a.mean())
+    >>> launch(main, ranks=2)[1]
+    ([-1, -1, 2], 0, [2, 2, 2, 2], 1.0)
+    """
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **more: Any) -> Any:
+        for operand in (*inputs, *more.get("out", ())):
+            handler = getattr(type(operand), "__array_ufunc__", None)
+            if not (
+                handler is None or handler is np.ndarray.__array_ufunc__ or isinstance(operand, Elements)
+            ):
+                return NotImplemented
+        return functions.call_ufunc(ufunc, method, inputs, **more)
+
+    def __array_function__(
+        self, function: Any, types: Sequence[type], args: Sequence[Any], kwargs: dict[str, Any]
+    ) -> Any:
+        return functions.call_function(function, args, kwargs)
+
+    # What has no elements to compare is equal to no array, and an array stays a key of dictionaries.
+
+    def __eq__(self, other: object) -> Any:
+        return super().__eq__(other) if self._has_elements(other) else NotImplemented
+
+    def __ne__(self, other: object) -> Any:
+        return super().__ne__(other) if self._has_elements(other) else NotImplemented
+
+    __hash__ = object.__hash__
+
+    def _has_elements(self, other: object) -> bool:
+        return other is not None and (not isinstance(other, (str, bytes)) or self._dtype.kind in "SU")
+
+    def __bool__(self) -> bool:
+        """Of the only element. Raises ValueError, as numpy, if there are others or none."""
+        if self.size != 1:
+            raise ValueError(
+                f"the truth value of an array of {self.size} elements is ambiguous: use a.any() or a.all()"
+            )
+        return bool(self[tuple(first for first, _ in self.bounds)])
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __repr__(self) -> str:
+        where = f"shape={self.shape}" if not any(self._lower) else f"bounds={self.bounds}"
+        head = f"{type(self).__name__}({where}, dtype={self._dtype}"
+        try:
+            own = np.array2string(self.local, threshold=_PREVIEW, prefix="    local=")
+            return f"{head}, grid={self.grid},\n    local={own})"
+        except Error:  # the program has ended
+            return f"{head})"
+
+    # Copies. Collective.
+
+    def copy(self) -> Any:
+        """A new array of the same layout with the same elements. Collective."""
+        return np.copy(self)
+
+    def astype(self, dtype: Any, *, copy: bool = True) -> Any:
+        """A copy in another dtype; the array itself if it has that and `copy` is false. Collective."""
+        if not copy and self._dtype == np.dtype(dtype):
+            return self
+        return functions.converted("astype", self, dtype)
+
+    @property
+    def T(self) -> Any:
+        """A copy with the dimensions in reverse order, unlike numpy's view. Collective.
+
+        The grid is reversed, too. A rank reads what it is to own of its owners. A vector is returned as
+        it is.
+        """
+        return functions.transposed(self)
+
+    def transpose(self, *axes: Any) -> Any:
+        """As `T`, or with the dimensions in the order `axes`. Collective."""
+        named = axes[0] if len(axes) == 1 and (axes[0] is None or np.iterable(axes[0])) else axes or None
+        return functions.transposed(self, named)
+
+    # Reductions. Collective. Over all dimensions: a scalar, the same on all ranks; with `keepdims` a numpy
+    # array. Over some: a distributed array of the remaining dimensions, on a balanced grid. They raise Error
+    # for `out`, IndexingError for an `axis` that is not there.
+
+    def sum(
+        self,
+        axis: Any = None,
+        dtype: Any = None,
+        out: None = None,
+        keepdims: bool = False,
+        initial: Any = None,
+        where: Any = True,
+    ) -> Any:
+        """The sum, of numpy's dtype for it. Collective.
+
+        >>> from nearfetch import CyclicArray, launch
+        >>> def main():
+        ...     a = CyclicArray((10, 2), dtype="i1")
+        ...     a.fill(100)
+        ...     return a.sum(), a.sum(axis=0)[...].tolist()
+        >>> launch(main, ranks=2) == [(2000, [1000, 1000])] * 2
+        True
+        """
+        return functions.sum_(self, axis, dtype, out, keepdims, initial, where)
+
+    def prod(
+        self,
+        axis: Any = None,
+        dtype: Any = None,
+        out: None = None,
+        keepdims: bool = False,
+        initial: Any = None,
+        where: Any = True,
+    ) -> Any:
+        """The product. Collective."""
+        return functions.prod(self, axis, dtype, out, keepdims, initial, where)
+
+    def min(
+        self,
+        axis: Any = None,
+        out: None = None,
+        keepdims: bool = False,
+        initial: Any = None,
+        where: Any = True,
+    ) -> Any:
+        """The smallest element. Collective. Raises Error where there is none."""
+        return functions.min_(self, axis, out, keepdims, initial, where)
+
+    def max(
+        self,
+        axis: Any = None,
+        out: None = None,
+        keepdims: bool = False,
+        initial: Any = None,
+        where: Any = True,
+    ) -> Any:
+        """The largest element. Collective. Raises Error where there is none."""
+        return functions.max_(self, axis, out, keepdims, initial, where)
+
+    def any(self, axis: Any = None, out: None = None, keepdims: bool = False, *, where: Any = True) -> Any:
+        """Whether any element is true. Collective."""
+        return functions.any_(self, axis, out, keepdims, where=where)
+
+    def all(self, axis: Any = None, out: None = None, keepdims: bool = False, *, where: Any = True) -> Any:
+        """Whether all elements are true. Collective."""
+        return functions.all_(self, axis, out, keepdims, where=where)
+
+    def mean(self, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False) -> Any:
+        """The mean, of numpy's dtype for it. Collective.
+
+        >>> from nearfetch import BlockArray, launch
+        >>> def main():
+        ...     a = BlockArray(4, dtype="i8")
+        ...     a.fill(2**62)
+        ...     return float(a.mean()) == 2.0**62
+        >>> launch(main, ranks=2)
+        [True, True]
+        """
+        return functions.mean_(self, axis, dtype, out, keepdims)
+
+    def var(
+        self, axis: Any = None, dtype: Any = None, out: None = None, ddof: float = 0, keepdims: bool = False
+    ) -> Any:
+        """The variance. Collective."""
+        return functions.var(self, axis, dtype, out, ddof, keepdims)
+
+    def std(
+        self, axis: Any = None, dtype: Any = None, out: None = None, ddof: float = 0, keepdims: bool = False
+    ) -> Any:
+        """The standard deviation. Collective."""
+        return functions.std(self, axis, dtype, out, ddof, keepdims)
+
+    def argmin(self, axis: Optional[int] = None, out: None = None, *, keepdims: bool = False) -> Any:
+        """The position of the first smallest element, counted from 0 whatever the bounds. Collective."""
+        return functions.argmin(self, axis, out, keepdims=keepdims)
+
+    def argmax(self, axis: Optional[int] = None, out: None = None, *, keepdims: bool = False) -> Any:
+        """The position of the first largest element, counted from 0 whatever the bounds. Collective."""
+        return functions.argmax(self, axis, out, keepdims=keepdims)
+
+    def dot(self, other: Any) -> Any:
+        """The product with a vector, a matrix or a scalar. Collective."""
+        return functions.dot(self, other)
