@@ -7,7 +7,8 @@ import pytest
 from ranks import FAMILIES, SOURCE, need_family, need_native, run
 
 CHECKS = [
-    SOURCE / "tests" / "python" / f"{name}_checks.py" for name in ("array", "changing", "numpy", "sparse")
+    SOURCE / "tests" / "python" / f"{name}_checks.py"
+    for name in ("array", "changing", "numpy", "numpy_table", "sparse")
 ]
 
 
