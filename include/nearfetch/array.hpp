@@ -168,6 +168,8 @@ class DistributedArray {
     // \throws Error when the box is out of bounds, or the size differs
 
     void get(const Box<N>& box, std::span<T> to) const;
+    /// The same with the owners' values: prefetched elements are fetched, too.
+    void get_from_owners(const Box<N>& box, std::span<T> to) const;
     void put(const Box<N>& box, std::span<const T> from);
 
     // The whole array. Collective.

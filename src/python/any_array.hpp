@@ -37,6 +37,7 @@ class AnyArray : public AnyElements {
 
     /// Packed boxes.
     virtual void get(const AnyBox& box, std::span<std::byte> to) const = 0;
+    virtual void get_from_owners(const AnyBox& box, std::span<std::byte> to) const = 0;
     virtual void put(const AnyBox& box, std::span<const std::byte> from) = 0;
     virtual void fill(const void* value) = 0;
     /// \throws Error for another shape or element size

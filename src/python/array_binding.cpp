@@ -43,6 +43,12 @@ class Array : public Elements<AnyArray> {
         const AnyArray& array = any();
         buffer.move([&] { array.get(wanted, buffer.bytes()); });
     }
+    void get_from_owners(const Ints& lower, const Ints& upper, nb::handle to) const {
+        const AnyBox wanted = box(lower, upper);
+        const Buffer buffer(to, true);
+        const AnyArray& array = any();
+        buffer.move([&] { array.get_from_owners(wanted, buffer.bytes()); });
+    }
     void put(const Ints& lower, const Ints& upper, nb::handle values) const {
         const AnyBox given = box(lower, upper);
         const Buffer buffer(values, false);
@@ -131,6 +137,7 @@ void define_array(nb::class_<Array>& array) {
            const Ints& block) { new (self) Array(kind, {element_bytes, {lower, upper}, grid, block}); },
         "kind"_a, "element_bytes"_a, "lower"_a, "upper"_a, "grid"_a, "block"_a);
     array.def("get", &Array::get, "lower"_a, "upper"_a, "to"_a);
+    array.def("get_from_owners", &Array::get_from_owners, "lower"_a, "upper"_a, "to"_a);
     array.def("put", &Array::put, "lower"_a, "upper"_a, "values"_a);
     array.def("put_steps", &Array::put_steps, "lower"_a, "upper"_a, "steps"_a, "values"_a);
     array.def("resize", &Array::resize, "lower"_a, "upper"_a, "grid"_a);

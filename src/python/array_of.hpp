@@ -41,6 +41,10 @@ class ArrayOf final : public ElementsOf<AnyArray, DistributedArray<Opaque<Bytes>
     void get(const AnyBox& any, std::span<std::byte> to) const override {
         elements_.get(box_of<N>(any), std::span(reinterpret_cast<T*>(to.data()), to.size() / Bytes));
     }
+    void get_from_owners(const AnyBox& any, std::span<std::byte> to) const override {
+        elements_.get_from_owners(box_of<N>(any),
+                                  std::span(reinterpret_cast<T*>(to.data()), to.size() / Bytes));
+    }
     void put(const AnyBox& any, std::span<const std::byte> from) override {
         elements_.put(box_of<N>(any),
                       std::span(reinterpret_cast<const T*>(from.data()), from.size() / Bytes));

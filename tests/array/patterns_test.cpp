@@ -34,6 +34,9 @@ void expect_values(const Array<D>& a, long prefetched, long others) {
         for_each_index(box, [&](const Index<2>& i) {
             ASSERT_EQ(*element++, value_at(i, a.is_prefetched(i) ? prefetched : others));
         });
+        a.get_from_owners(box, bulk);
+        element = bulk.begin();
+        for_each_index(box, [&](const Index<2>& i) { ASSERT_EQ(*element++, value_at(i, others)); });
     }
     for_each_index(a.bounds(), [&](const Index<2>& i) {
         ASSERT_EQ(a[i], value_at(i, a.is_prefetched(i) ? prefetched : others));

@@ -169,6 +169,20 @@ void DistributedArray<T, N, D>::get(const Box<N>& box, std::span<T> to) const {
 }
 
 template <class T, std::size_t N, Distribution D>
+void DistributedArray<T, N, D>::get_from_owners(const Box<N>& box, std::span<T> to) const {
+    check("get_from_owners", box, to.size());
+    std::vector<Part> parts = parts_of(detail::product_of(box));
+    for (Part& part : parts)
+        part.prepare(layout_, box, to.data());
+    fetch(parts, false);
+    for (const Part& part : parts)
+        if (!part.packed.empty())
+            part.for_each_row(layout_, box, [&](std::int64_t there, std::int64_t here, std::int64_t n) {
+                std::copy_n(part.packed.data() + there, n, to.data() + here);
+            });
+}
+
+template <class T, std::size_t N, Distribution D>
 void DistributedArray<T, N, D>::put(const Box<N>& box, std::span<const T> from) {
     check("put", box, from.size());
     std::vector<Part> parts = parts_of(detail::product_of(box));
