@@ -6,6 +6,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <nearfetch/detail/array/collective.hpp>
 #include <nearfetch/detail/array/prefetch.hpp>
 #include <nearfetch/pgas.hpp>
 #include <string>
@@ -15,6 +16,7 @@
 #include "python/array_binding.hpp"
 #include "python/interrupt.hpp"
 #include "python/keys.hpp"
+#include "python/memory.hpp"
 #include "python/named_collective.hpp"
 #include "python/program.hpp"
 #include "python/rank_state.hpp"
@@ -101,6 +103,14 @@ nb::dict statistics_dict() {
     return result;
 }
 
+void gather(const std::string& what, nb::handle own, nb::handle to) {
+    const Buffer from(own, false), all(to, true);
+    const nb::gil_scoped_release unlocked;
+    const detail::Collective call(what.c_str(), {});
+    detail::Agreement().check({});  // before memory is allocated
+    detail::Gathering().all(from.bytes().data(), from.bytes().size(), all.bytes().data());
+}
+
 void define_program(nb::module_& module) {
     module.def(
         "launch_threads",
@@ -129,6 +139,8 @@ void define_program(nb::module_& module) {
         "Whether the calling thread is a rank of a launched program.");
     module.def(
         "barrier", [] { barrier(); }, "Waits for all ranks, with a release before and an acquire after it.");
+    module.def("gather", &gather, "what"_a, "own"_a, "to"_a,
+               "Gathers each rank's bytes, of one size, for the collective function `what`.");
     module.def("acquire", [] { acquire(); }, "Later reads see nothing that was read earlier.");
     module.def("release", [] { release(); }, "All that was written is where it belongs.");
     module.def("fence", &fence, "A release, then an acquire.");
