@@ -124,6 +124,17 @@ def _column(word: Any, begin: int, end: int, from_zero: bool, dimension: int) ->
     return np.where(known < 0, known + end, known) if from_zero else known
 
 
+def key_of(indices: Sequence[np.ndarray]) -> tuple[Any, ...]:
+    """numpy's key for the product of these indices, which grow: slices, if each dimension has one step."""
+    steps = [np.diff(one[:2]) for one in indices]
+    if all((np.diff(one) == step).all() for one, step in zip(indices, steps)):
+        return tuple(
+            slice(int(one[0]), int(one[-1]) + 1, int(step[0]) if step.size else 1) if one.size else slice(0)
+            for one, step in zip(indices, steps)
+        )
+    return np.ix_(*indices)
+
+
 def words_of(key: Any) -> tuple[Any, ...]:
     """The elements of a key, one by one."""
     return key if isinstance(key, tuple) else (key,)
