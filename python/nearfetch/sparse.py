@@ -11,15 +11,16 @@ import numbers
 import operator
 from typing import Any, NamedTuple, Optional, Sequence, Union
 
-from nearfetch.arrays import DistributedArray
+from nearfetch.arrays import BlockArray, DistributedArray
 from nearfetch.elements import Elements, bytes_of, checked_dtype, view_of
 from nearfetch.errors import Error, IndexingError
 from nearfetch.gathering import Gather
-from nearfetch.indexing import scattered
+from nearfetch.indexing import scattered, select
 from nearfetch.native import _native
 from nearfetch.numerical import np
 from nearfetch.numpy_functions import refuse
 from nearfetch.prefetching import PrefetchPhase
+from nearfetch.sparse_moves import rows_to_owners
 
 __all__ = ["LocalRows", "SparseMatrix"]
 
@@ -126,10 +127,38 @@ class SparseMatrix(Elements):
     __contains__ = None
 
     def __getitem__(self, key: Any) -> Any:
-        """An element as a numpy scalar; 0 if the index is not stored. For many elements: `take()`."""
-        if not self._read(key):
+        """An element as a numpy scalar; 0 if the index is not stored. For many elements: `take()`.
+
+        A slice gives a matrix of these rows, whose owners are other ranks then. That is collective.
+
+        >>> from nearfetch import launch
+        >>> def main():
+        ...     own = SparseMatrix.rows_of(5)
+        ...     a = SparseMatrix((5, 3), ([1.0 + i for i in own], [i % 3 for i in own], range(len(own) + 1)))
+        ...     return a[::-2].toarray()[...].tolist()
+        >>> launch(main, ranks=2)[1]
+        [[0.0, 5.0, 0.0], [0.0, 0.0, 3.0], [1.0, 0.0, 0.0]]
+        """
+        if self._read(key):
+            return self._element_read()
+        rows, columns = key if isinstance(key, tuple) and len(key) == 2 else (key, slice(None))
+        if not isinstance(rows, slice) or not isinstance(columns, slice) or columns != slice(None):
             _not_an_element()
-        return self._element_read()
+        return self._rows(select(rows, self._lower, self._upper).ranges[0])
+
+    def _rows(self, wanted: range) -> SparseMatrix:
+        numbers = self._row_numbers() - wanted.start
+        chosen = (numbers % wanted.step == 0) & (numbers // wanted.step >= 0)
+        chosen &= numbers // wanted.step < len(wanted)
+        own, shape = self.local, (len(wanted), self._upper[1])
+        what = f"rows {wanted.start}:{wanted.stop}:{wanted.step} of a matrix"
+        parts = numbers[chosen] // wanted.step, own.indices[chosen], own.data[chosen]
+        return SparseMatrix(shape, rows_to_owners(what, shape[0], *parts), self._dtype)
+
+    def _row_numbers(self) -> np.ndarray:
+        """Of own non-zeros."""
+        numbers = np.arange(self._own_rows.start, self._own_rows.stop)
+        return np.repeat(numbers, np.diff(self.local.indptr))
 
     def __setitem__(self, key: Any, value: Any) -> None:
         """Writes an element. Raises Error if the index is not stored."""
@@ -274,6 +303,31 @@ class SparseMatrix(Elements):
 
     # The whole matrix.
 
+    @property
+    def T(self) -> SparseMatrix:
+        """The transposed matrix: another one. Collective.
+
+        >>> from nearfetch import launch
+        >>> def main():
+        ...     own = SparseMatrix.rows_of(3)
+        ...     a = SparseMatrix((3, 4), ([1.0 + i for i in own], [i + 1 for i in own], range(len(own) + 1)))
+        ...     return a.T.toarray()[...].tolist()
+        >>> launch(main, ranks=2)[1]
+        [[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 2.0, 0.0], [0.0, 0.0, 3.0]]
+        """
+        own, (rows, columns) = self.local, self.shape
+        turned = rows_to_owners("T", columns, own.indices, self._row_numbers(), own.data)
+        return SparseMatrix((columns, rows), turned, self._dtype)
+
+    def toarray(self) -> BlockArray:
+        """The same elements in a dense array, of which each rank owns the same rows. Collective."""
+        dense = BlockArray(self.shape, self._dtype, grid=(_native.ranks(), 1))
+        own, elements = self.local, dense.local
+        if elements.size:
+            elements[self._row_numbers() - self._own_rows.start, own.indices] = own.data
+        _native.barrier()
+        return dense
+
     def add(self, indices: Any) -> None:
         """Adds indices with value zero. Collective.
 
@@ -344,7 +398,8 @@ class SparseMatrix(Elements):
 
 def _not_an_element() -> None:
     raise IndexingError(
-        "an element of a sparse matrix (it is named by two whole numbers): use a[i, j], take() or local"
+        "an element of a sparse matrix (it is named by two whole numbers): use a[i, j], take() or local; "
+        "a[i:j] for whole rows"
     )
 
 

@@ -85,6 +85,36 @@ def elements(shape, dtype):
     barrier()
 
 
+def rearranged(shape, dtype):
+    """Transposed, dense, and slices of rows."""
+    model = random_model(shape, dtype, np.random.default_rng(3))
+    matrix = made(model, shape, dtype)
+    turned = matrix.T
+    assert (turned.shape, turned.dtype) == (shape[::-1], matrix.dtype)
+    check_all(turned, {(j, i): value for (i, j), value in model.items()})
+    dense = np.zeros(shape, dtype)
+    for index, value in model.items():
+        dense[index] = value
+    array = matrix.toarray()
+    same(array, dense)
+    assert array.local.shape == matrix.local_shape
+    for key in (
+        slice(None),
+        slice(1, 9),
+        slice(None, None, -2),
+        slice(-3, None, 2),
+        slice(4, 4),
+        (slice(2), slice(None)),
+    ):
+        wanted = range(shape[0])[key[0] if isinstance(key, tuple) else key]
+        chosen = matrix[key[0], :] if isinstance(key, tuple) else matrix[key]
+        rows = {row: at for at, row in enumerate(wanted)}
+        assert chosen.shape == (len(wanted), shape[1])
+        check_all(chosen, {(rows[i], j): value for (i, j), value in model.items() if i in rows})
+    check_all(matrix, model)
+    barrier()
+
+
 def products(shape, dtype):
     """With distributed and numpy vectors, and rows without non-zeros."""
     random = np.random.default_rng(5)
@@ -224,7 +254,7 @@ def wrong_uses():
     matrix = SparseMatrix((4, 6), dtype="i4")
     for key in ((4, 0), (0, 6), (-5, 0)):
         refused(lambda key=key: matrix[key], "use one of these", IndexError)
-    for key in (0, slice(None), (0, slice(None)), (0, 0, 0), [0, 0]):
+    for key in (0, (0, slice(None)), (slice(None), slice(2)), (0, 0, 0), [0, 0]):
         refused(lambda key=key: matrix[key], "two whole numbers", IndexError)
     refused(lambda: matrix.__setitem__((0, 0), 1), "add() it first")
     refused(lambda: matrix.row(99), "take() single elements")
@@ -275,6 +305,7 @@ def main():
         elements(shape, DTYPES[number])
         products(shape, DTYPES[number] if number != 5 else "f8")
         patterns(shape)
+        rearranged(shape, DTYPES[number])
     added()
     wrong_matrices()
     wrong_uses()
