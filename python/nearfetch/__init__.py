@@ -33,6 +33,8 @@ if TYPE_CHECKING:
         PrefetchPhase,
         PrefetchTransfer,
     )
+    from nearfetch.constructors import arange, from_function, from_numpy, linspace, random
+    from nearfetch.files import load, save
     from nearfetch.gathering import Gather
     from nearfetch.program import (
         acquire,
@@ -68,15 +70,22 @@ __all__ = [
     "SparseMatrix",
     "Window",
     "acquire",
+    "arange",
     "barrier",
     "compute",
     "fence",
+    "from_function",
+    "from_numpy",
     "launch",
+    "linspace",
+    "load",
     "now_ns",
     "phase",
+    "random",
     "rank",
     "ranks",
     "release",
+    "save",
     "statistics",
 ]
 
@@ -86,12 +95,14 @@ def __getattr__(name: str) -> object:
         raise AttributeError(f"module 'nearfetch' has no attribute '{name}'")
     # Functions are in program, classes in arrays, except these.
     elsewhere = {
+        **dict.fromkeys(("arange", "from_function", "from_numpy", "linspace", "random"), "constructors"),
+        **dict.fromkeys(("load", "save"), "files"),
         "Gather": "gathering",
         "LocalRows": "sparse",
         "SparseMatrix": "sparse",
         "Window": "window",
     }
-    module = "program" if name.islower() else elsewhere.get(name, "arrays")
+    module = elsewhere.get(name, "program" if name.islower() else "arrays")
     value = getattr(importlib.import_module(f"nearfetch.{module}"), name)
     globals()[name] = value
     return value

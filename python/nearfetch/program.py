@@ -37,6 +37,12 @@ __all__ = [
 ]
 
 _finish_is_registered = False
+_ranks_are_processes = False
+
+
+def ranks_are_processes() -> bool:
+    """Whether the program's ranks are the processes of an MPI job, rather than threads."""
+    return _ranks_are_processes
 
 
 def launch(
@@ -130,7 +136,7 @@ def _launch_threads(
 
 
 def _launch_processes(options: Mapping[str, Any], body: Callable[[], None]) -> None:
-    global _finish_is_registered
+    global _finish_is_registered, _ranks_are_processes
     library = mpi_library.find()
     ours = Layout.of_this().python_library(library.family)
     if not _finish_is_registered:
@@ -145,8 +151,12 @@ def _launch_processes(options: Mapping[str, Any], body: Callable[[], None]) -> N
             # At once, because unwinding may wait for ranks that never come.
             _native.end_interrupted(f"rank {_native.rank()}: {_text_of(problem)}")
 
-    with _interrupts_noticed():
-        _native.launch_processes(options, interruptible, _site, _text_of, str(ours), str(library.path))
+    _ranks_are_processes = True
+    try:
+        with _interrupts_noticed():
+            _native.launch_processes(options, interruptible, _site, _text_of, str(ours), str(library.path))
+    finally:
+        _ranks_are_processes = False
 
 
 @contextlib.contextmanager

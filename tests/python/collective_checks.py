@@ -10,6 +10,7 @@ from typing import Any, Callable
 
 import numpy as np
 
+import nearfetch
 from nearfetch import (
     BlockArray,
     CollectiveError,
@@ -31,6 +32,7 @@ class Arrays:
         self.b = BlockArray(12)
         self.c = CyclicArray(12)
         self.m = BlockArray((6, 4))
+        self.nine = BlockArray(9)
         self.s = SparseMatrix((4, 4))
 
 
@@ -116,6 +118,56 @@ MISMATCHES: list[tuple[str, str, Use, str, Use]] = [
         lambda x: x.b.prefetch_all_to_all(),
     ),
     ("ghosts and barrier", "accumulate_ghosts", lambda x: x.a.accumulate_ghosts(), "barrier", _wait),
+    (
+        "saves to two files",
+        "save of float64 (12,) to '/absent/a.npy'",
+        lambda x: nearfetch.save("/absent/a.npy", x.a),
+        "save of float64 (12,) to '/absent/b.npy'",
+        lambda x: nearfetch.save("/absent/b.npy", x.a),
+    ),
+    (
+        "saves of two shapes",
+        "save of float64 (9,) to '/absent/a.npy'",
+        lambda x: nearfetch.save("/absent/a.npy", x.nine),
+        "save of float64 (12,) to '/absent/a.npy'",
+        lambda x: nearfetch.save("/absent/a.npy", x.a),
+    ),
+    (
+        "save and load",
+        "save of float64 (12,) to '/absent/a.npy'",
+        lambda x: nearfetch.save("/absent/a.npy", x.a),
+        "load of '/absent/a.npy' as BlockArray",
+        lambda _: nearfetch.load("/absent/a.npy"),
+    ),
+    (
+        "load and barrier",
+        "load of '/absent/a.npy' as CyclicArray",
+        lambda _: nearfetch.load("/absent/a.npy", distribution=CyclicArray),
+        "barrier",
+        _wait,
+    ),
+    (
+        "from_numpy of two shapes",
+        "from_numpy of float64 (3,) as BlockArray",
+        lambda _: nearfetch.from_numpy(np.zeros(3)),
+        "from_numpy of float64 (4,) as BlockArray",
+        lambda _: nearfetch.from_numpy(np.zeros(4)),
+    ),
+    (
+        "two ranges",
+        "arange(0, 5, 1, None) as BlockArray",
+        lambda _: nearfetch.arange(5),
+        "arange(1, 5, 1, None) as BlockArray",
+        lambda _: nearfetch.arange(1, 5),
+    ),
+    (
+        "two seeds",
+        "random of shape 5, seed 1, float64 as BlockArray",
+        lambda _: nearfetch.random(5, 1),
+        "random of shape 5, seed 2, float64 as BlockArray",
+        lambda _: nearfetch.random(5, 2),
+    ),
+    ("transpose and barrier", "T", lambda x: x.s.T, "barrier", _wait),
     ("sparse add and sum", "add", lambda x: x.s.add(([], [])), "sum", lambda x: x.s.sum()),
 ]
 
@@ -128,7 +180,8 @@ def told(mismatch: tuple[str, str, Use, str, Use], arrays: Arrays) -> str:
     except CollectiveError as problem:
         who = {2: "rank 1", 3: "ranks 1 and 2"}.get(ranks(), f"ranks 1 to {ranks() - 1}")
         here = re.escape(__file__) + r":\d+"
-        if re.search(rf"rank 0 in {odd} at {here}; {who} in {even} at {here}", str(problem)):
+        first_call, other_calls = re.escape(odd), re.escape(even)
+        if re.search(rf"rank 0 in {first_call} at {here}; {who} in {other_calls} at {here}", str(problem)):
             return str(problem)
         return f"{title}: {problem}"
     return f"{title}: nothing"

@@ -42,6 +42,7 @@ def run(
     before: Sequence[object] = (),
     expect: int = 0,
     network: str = "shm",
+    stderr: int = subprocess.PIPE,
 ) -> str:
     """Runs Python with `words` in every rank, after `before`; returns the output of all."""
     env = {**without_nearfetch(os.environ), "NEARFETCH_BUILD": str(BUILD)}
@@ -56,7 +57,9 @@ def run(
         elif family == "mpiabi":
             env.update(MPI4PY_MPIABI="mpiabi")
     command = [*(str(word) for word in before), *command]
-    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=150, check=False)
+    done = subprocess.run(
+        command, env=env, stdout=subprocess.PIPE, stderr=stderr, text=True, timeout=150, check=False
+    )
     assert (done.returncode == 0) == (expect == 0), (
         f"{command}: {done.returncode}\n{done.stdout}{done.stderr}"
     )

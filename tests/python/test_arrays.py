@@ -8,7 +8,7 @@ from ranks import FAMILIES, SOURCE, need_family, need_native, run
 
 CHECKS = [
     SOURCE / "tests" / "python" / f"{name}_checks.py"
-    for name in ("array", "changing", "numpy", "numpy_table", "sparse")
+    for name in ("array", "changing", "constructor", "numpy", "numpy_table", "sparse")
 ]
 
 
@@ -30,7 +30,16 @@ def test_arrays_of_processes(checks, family, ranks):
 @pytest.mark.parametrize(
     "module",
     [
-        *("__init__", "program", "arrays", "dense", "elements", "gathering", "numpy_methods", "prefetching"),
+        "__init__",
+        "program",
+        "arrays",
+        "constructors",
+        "dense",
+        "elements",
+        "files",
+        "gathering",
+        "numpy_methods",
+        "prefetching",
         "sparse",
     ],
 )

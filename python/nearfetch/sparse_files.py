@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sparse matrices in files of Matrix Market and of scipy: rank 0 reads and writes them, by scipy."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import os
+from typing import Any
+
+from nearfetch.agreeing import together
+from nearfetch.errors import Error
+from nearfetch.native import _native
+from nearfetch.numerical import np
+from nearfetch.replacing import replace
+from nearfetch.sparse import SparseMatrix
+from nearfetch.sparse_moves import moved, rows_to_owners
+
+__all__ = ["load_sparse", "save_sparse"]
+
+
+def load_sparse(what: str, path: str, format: str) -> SparseMatrix:
+    """Rank 0 reads the file, and sends each rank its rows. Collective."""
+    read: list[Any] = []
+
+    def read_it() -> str:
+        if _native.rank() != 0:
+            return ""
+        matrix = _read(path, format)
+        read.append(matrix)
+        return repr((matrix.shape, matrix.dtype.str))
+
+    (shape, dtype) = _header(together(what, read_it, "let rank 0 have the file, and read it")[0])
+    if read:
+        triples = read[0].row.astype(np.int64), read[0].col.astype(np.int64), read[0].data
+    else:
+        triples = np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, dtype)
+    return SparseMatrix(shape, rows_to_owners(what, shape[0], *triples), dtype)
+
+
+def save_sparse(what: str, path: str, format: str, matrix: SparseMatrix) -> None:
+    """Rank 0 gets all rows, and writes the file. Collective."""
+    own, rows = matrix.local, matrix._row_numbers()
+    counts = np.zeros(_native.ranks(), np.int64)
+    counts[0] = len(rows)
+    triples = moved(what, [rows, own.indices, own.data], counts)
+
+    def create(partial: str) -> None:
+        sparse = _scipy("sparse")
+        rows, columns, data = triples
+        whole = sparse.coo_matrix((data, (rows, columns)), matrix.shape)
+        with open(partial, "xb") as file:
+            if format == "npz":
+                sparse.save_npz(file, whole.tocsr())
+            else:
+                _scipy("io").mmwrite(file, whole)
+            file.flush()
+            os.fsync(file.fileno())
+
+    replace(what, path, create)
+
+
+def _read(path: str, format: str) -> Any:
+    sparse = _scipy("sparse")
+    if format == "npz":
+        try:
+            found = sparse.load_npz(path)
+        except (KeyError, ValueError) as problem:
+            raise Error(
+                f"a sparse matrix in {path} ({problem}): give what scipy.sparse.save_npz wrote"
+            ) from None
+    else:
+        found = sparse.csr_matrix(_scipy("io").mmread(path))
+    rows = found.tocsr()
+    rows.sum_duplicates()
+    return rows.tocoo()
+
+
+def _header(text: str) -> tuple[tuple[int, int], np.dtype]:
+    shape, dtype = ast.literal_eval(text)
+    return shape, np.dtype(dtype)
+
+
+def _scipy(name: str) -> Any:
+    try:
+        return importlib.import_module(f"scipy.{name}")
+    except ImportError as problem:
+        raise Error(f"files of sparse matrices are not here ({problem}): pip install scipy") from None

@@ -1,0 +1,344 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arrays in files: what all ranks write is read by numpy, zarr and h5py alone, and the other way round.
+
+python file_checks.py FOLDER [RANKS]      # threads; under mpiexec the ranks of the job
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from pathlib import Path
+
+import h5py
+import numpy as np
+import zarr
+from array_checks import arrays, refused, same, values
+from scipy import io as scipy_io
+from scipy import sparse
+
+from nearfetch import (
+    BlockArray,
+    BlockCyclicArray,
+    CyclicArray,
+    SparseMatrix,
+    barrier,
+    boxes,
+    launch,
+    load,
+    rank,
+    ranks,
+    save,
+)
+
+PACKAGES = ("h5py", "scipy", "zarr")
+DTYPES = ("f8", "?", ">i4", "c16", "f4", "u1", [("x", "f8"), ("n", "i4"), ("tag", "S4")], "M8[s]")
+SHAPES = ((7, 5), (13,), (3, 1, 5), (1, 9), (2, 3, 2, 3), (0,), (3, 0))
+# What zarr says of its types beyond version 3 of the format.
+warnings.filterwarnings("ignore", module="zarr")
+
+
+class Alone:
+    """Files of one format by its own library, in one process."""
+
+    def __init__(self, suffix, write, read, without=()):
+        self.suffix, self.write, self.read, self.without = suffix, write, read, without
+
+
+def _write_hdf5(path, model):
+    with h5py.File(path, "w") as file:
+        file.create_dataset(
+            "data", data=model, chunks=tuple(min(2, n) for n in model.shape) if model.size else None
+        )
+
+
+def _read_hdf5(path):
+    with h5py.File(path, "r") as file:
+        return file["data"][...]
+
+
+def _write_zarr(path, model):
+    made = zarr.create_array(
+        store=str(path), shape=model.shape, dtype=model.dtype, chunks=(2,) * model.ndim, overwrite=True
+    )
+    if model.size:
+        made[...] = model
+
+
+def _read_zarr(path):
+    stored = zarr.open_array(store=str(path), mode="r")
+    assert stored.metadata.zarr_format == 3
+    return stored[...]
+
+
+ALONE = (
+    Alone(".npy", np.save, np.load),
+    Alone(".h5", _write_hdf5, _read_hdf5, "M"),
+    Alone(".zarr", _write_zarr, _read_zarr),
+    Alone(".raw", lambda path, model: model.tofile(path), None),
+)
+
+
+def there_and_back(folder, shape, dtype):
+    """Each distribution to a file of each format, and from one."""
+    model = values(shape, dtype)
+    for alone in ALONE:
+        path = folder / f"there{alone.suffix}"
+        for array in arrays(shape, dtype):
+            array.local[...] = model[np.ix_(*array.local_indices)]
+            if model.dtype.kind in alone.without:
+                refused(lambda: save(path, array), "save it as .npy, or convert it")  # noqa: B023
+                continue
+            save(path, array)
+            if rank() == 0:
+                read = alone.read(path) if alone.read else np.fromfile(path, dtype).reshape(shape)
+                same(read.astype(model.dtype), model)
+            barrier()
+            back = load(path, model.dtype, shape=shape, distribution=type(array), **_block(array))
+            assert type(back) is type(array) and back.bounds == array.bounds
+            same(back[...].astype(model.dtype), model)
+        if model.dtype.kind in alone.without:
+            continue
+        path = folder / f"back{alone.suffix}"
+        if rank() == 0:
+            alone.write(path, model)
+        barrier()
+        for array in arrays(shape, dtype):
+            back = load(path, dtype, shape=shape, distribution=type(array), **_block(array))
+            same(back[...].astype(model.dtype), model)
+        barrier()
+
+
+def _block(array):
+    return {"block": [2] * array.ndim} if isinstance(array, BlockCyclicArray) else {}
+
+
+def bounds_and_orders(folder):
+    """Files begin at 0; Fortran's order is read; owners' values are written, not prefetched ones."""
+    array = BlockArray(bounds=[(-3, 4), (10, 13)], dtype="i4")
+    array.local[...] = np.add.outer(10 * array.local_indices[0], array.local_indices[1])
+    model = np.add.outer(10 * np.arange(-3, 4), np.arange(10, 13)).astype("i4")
+    array.prefetch_all_to_all(consistent=False)
+    array.local[...] += 1
+    save(folder / "bounds.npy", array)
+    save(folder / "bounds.zarr", array, chunks=(2, 2))
+    array.evict_prefetch()
+    if rank() == 0:
+        same(np.load(folder / "bounds.npy"), model + 1)
+        assert zarr.open_array(store=str(folder / "bounds.zarr"), mode="r").chunks == (2, 2)
+        np.save(folder / "fortran.npy", np.asfortranarray(model))
+    barrier()
+    for distribution in (BlockArray, CyclicArray):
+        same(load(folder / "fortran.npy", distribution=distribution), model)
+        same(load(folder / "bounds.zarr", distribution=distribution), model + 1)
+    assert load(str(folder / "fortran.npy"), grid=(1, ranks())).grid == (1, ranks())
+    barrier()
+
+
+def raw_files(folder):
+    """A header is left out by its length; without a shape there is one dimension."""
+    path = folder / "header.bin"
+    if rank() == 0:
+        path.write_bytes(b"12345" + np.arange(6, dtype=">i2").tobytes())
+    barrier()
+    assert load(path, ">i2", offset=5)[...].tolist() == list(range(6))
+    assert load(path, ">i2", shape=(2, 3), offset=5, format="raw").shape == (2, 3)
+    refused(lambda: load(path, "i4", offset=5, shape=4), "16 bytes, and the file has 12 from offset 5")
+    refused(lambda: load(path), "give the dtype")
+    barrier()
+
+
+def several_in_a_file(folder):
+    """Other arrays of the file stay as they are."""
+    array, more = BlockArray(9), CyclicArray((4, 3), "i2")
+    array.fill(1.5)
+    more.fill(-2)
+    for suffix in (".h5", ".zarr"):
+        path = folder / f"several{suffix}"
+        for _ in range(2):
+            save(path, array, name="a")
+            save(path, more, name="deep/er")
+        same(load(path, name="a"), np.full(9, 1.5))
+        same(load(path, name="deep/er"), np.full((4, 3), -2, "i2"))
+        refused(lambda: load(path, name="b"), "give the path or the name of one")  # noqa: B023
+    path = folder / "several.h5"
+    if rank() == 0:
+        with h5py.File(path, "r+") as file:
+            file["a"].attrs["unit"] = "m"
+    barrier()
+    before = path.stat().st_size
+    save(path, array, name="a")
+    assert path.stat().st_size == before
+    save(path, CyclicArray(9, "i2"), name="deep/er", chunks=(4,))
+    if rank() == 0:
+        with h5py.File(path, "r") as file:
+            assert file["a"].attrs["unit"] == "m" and file["deep/er"].chunks == (4,)
+    barrier()
+    save(folder / "several.h5", array, name="b")
+    refused(lambda: load(folder / "several.h5"), "it has the datasets ['a', 'b']")
+    refused(lambda: save(folder / "several.h5", array, name="deep"), "it is a group")
+    refused(lambda: save(folder / "several.zarr", array), "it is a group, and would be lost")
+    save(folder / "one.zarr", array)
+    refused(lambda: save(folder / "one.zarr", array, name="a"), "it is an array, and no group")
+    same(load(folder / "one.zarr"), np.full(9, 1.5))
+    same(load(folder / "several.h5", name="a"), np.full(9, 1.5))
+    barrier()
+
+
+def sparse_files(folder):
+    """Matrices in scipy's files and Matrix Market's, and from them."""
+    random = np.random.default_rng(2)
+    for number, (shape, dtype) in enumerate(
+        (((9, 5), "f8"), ((2, 7), "i4"), ((5, 5), "c16"), ((4, 0), "f4"))
+    ):
+        model = sparse.random_array(shape, density=0.4, rng=random).toarray()
+        model = (model * 90 * (1 + 1j) if dtype == "c16" else model * 90).astype(dtype)
+        own = SparseMatrix.rows_of(shape[0])
+        matrix = SparseMatrix(shape, sparse.csr_array(model[own.start : own.stop]), dtype)
+        for suffix, read, write in (
+            (".npz", sparse.load_npz, sparse.save_npz),
+            (".mtx", scipy_io.mmread, scipy_io.mmwrite),
+        ):
+            path = folder / f"there{number}{suffix}"
+            save(path, matrix)
+            if rank() == 0:
+                assert np.array_equal(read(path).toarray(), model), path
+            back = load(path, shape=shape)
+            assert back.nnz == np.count_nonzero(model) and np.array_equal(back.toarray()[...], model)
+            if rank() == 0:
+                write(folder / f"back{suffix}", sparse.coo_array(model))
+            barrier()
+            same(load(folder / f"back{suffix}").toarray()[...].astype(dtype), model)
+            barrier()
+    symmetric = "%%MatrixMarket matrix coordinate integer symmetric\n3 3 2\n2 1 5\n3 3 7\n"
+    if rank() == 0:
+        (folder / "symmetric.mtx").write_text(symmetric)
+        (folder / "bad.mtx").write_text(symmetric.replace("3 3 7", "4 3 7"))
+        np.savez(folder / "dense.npz", a=np.zeros(3))
+    barrier()
+    assert load(folder / "symmetric.mtx").toarray()[...].tolist() == [[0, 5, 0], [5, 0, 0], [0, 0, 7]]
+    refused(lambda: load(folder / "bad.mtx"), "rank 0: ValueError")
+    refused(lambda: load(folder / "dense.npz"), "scipy.sparse.save_npz")
+    refused(lambda: load(folder / "symmetric.mtx", "f8"), "the file has the dtype int64")
+    refused(lambda: save(folder / "dense.npz", BlockArray(3)), "sparse matrices go to .npz and .mtx")
+    refused(lambda: save(folder / "sparse.npy", SparseMatrix((3, 3))), "sparse matrices go to .npz and .mtx")
+    assert not list(folder.glob("*.partial*"))
+    barrier()
+
+
+def wrong_files(folder):
+    """Files that are not there, are not what they say, or have another array."""
+    array = BlockArray((2, 3), "f4")
+    if rank() == 0:
+        (folder / "text.npy").write_text("no array")
+        (folder / "text.h5").write_text("no array")
+        (folder / "folder.zarr").mkdir()
+        (folder / "folder.zarr" / "kept").write_text("kept")
+        (folder / "folder.npy").mkdir()
+        np.save(folder / "objects.npy", np.array([None, 1]), allow_pickle=True)
+        np.save(folder / "number.npy", np.float64(3))
+        np.save(folder / "long.npy", np.zeros(2, "V40"))
+        np.save(folder / "cut.npy", np.zeros(1000))
+        with open(folder / "cut.npy", "r+b") as file:
+            file.truncate(5000)
+    barrier()
+    save(folder / "right.npy", array)
+    for call, words in (
+        (lambda: load(folder / "absent.npy"), "FileNotFoundError"),
+        (lambda: load(folder / "absent.h5"), "FileNotFoundError"),
+        (lambda: load(folder / "absent.zarr"), "an array in "),
+        (lambda: load(folder / "text.npy"), "give the path"),
+        (lambda: load(folder / "cut.npy"), "give the path"),
+        (lambda: load(folder / "objects.npy"), "Python objects"),
+        (lambda: load(folder / "text.h5"), "rank 0: OSError"),
+        (lambda: load(folder / "number.npy"), "has 0 dimensions"),
+        (lambda: load(folder / "long.npy"), "40 bytes each"),
+        (lambda: load(folder / "right.npy", "f8"), "the file has the dtype float32"),
+        (lambda: load(folder / "right.npy", shape=(3, 2)), "the file has the shape (2, 3)"),
+        (lambda: load(folder / "right.txt"), "its format is not known"),
+        (lambda: load(folder / "right.npy", name="a"), "name='a'"),
+        (lambda: load(folder / "right.npy", offset=4), "offset=4"),
+        (lambda: save(folder / "right.npy", array, chunks=(1, 1)), "chunks=(1, 1)"),
+        (lambda: save(folder / "right.npy", array[...]), "numpy.save in one rank"),
+        (lambda: save(folder / "right.dat", array), "its format is not known"),
+        (lambda: save(folder / "absent" / "right.npy", array), "rank 0: FileNotFoundError"),
+        (lambda: save(folder / "folder.npy", array), "it is a folder"),
+        (lambda: save(folder / "folder.zarr", array), "is no Zarr"),
+        (lambda: save(folder / "text.h5", array), "rank 0: OSError"),
+    ):
+        refused(call, words)
+    assert (folder / "folder.zarr" / "kept").read_text() == "kept"
+    assert (folder / "text.h5").read_text() == "no array"
+    assert not list(folder.glob("*.partial*"))
+    barrier()
+
+
+def missing_packages(folder):
+    """What is needed is said, and no file is there."""
+    hidden = {name: module for name, module in sys.modules.items() if name.split(".")[0] in PACKAGES}
+    barrier()
+    sys.modules.update(dict.fromkeys((*hidden, *PACKAGES)))
+    array = BlockArray(4)
+    for suffix, package in ((".h5", "h5py"), (".zarr", "zarr")):
+        refused(lambda: save(folder / f"missing{suffix}", array), f"pip install {package}")  # noqa: B023
+        refused(lambda: load(folder / f"there{suffix}"), f"pip install {package}")  # noqa: B023
+    refused(lambda: save(folder / "missing.npz", SparseMatrix((3, 3))), "pip install scipy")
+    refused(lambda: load(folder / "symmetric.mtx"), "pip install scipy")
+    assert not list(folder.glob("missing*"))
+    barrier()
+    sys.modules.update(hidden)
+    barrier()
+
+
+def different_files(folder):
+    """Relative paths of processes in different folders."""
+    (folder / str(rank())).mkdir()
+    os.chdir(folder / str(rank()))
+    np.save("own.npy", np.zeros(2 + rank() % 2))
+    if rank() > 0:
+        np.save("others.npy", np.zeros(3))
+    refused(
+        lambda: load("own.npy"), "ranks see different files: float64 of shape (2,) and float64 of shape (3,)"
+    )
+    refused(lambda: load("others.npy"), "(rank 0: FileNotFoundError")
+
+
+def links_and_modes(folder):
+    """A link stays one, and a file keeps its mode."""
+    if rank() == 0:
+        (folder / "far").mkdir()
+        np.save(folder / "far" / "file.npy", np.zeros(3))
+        (folder / "far" / "file.npy").chmod(0o600)
+        (folder / "link.npy").symlink_to((folder / "far" / "file.npy").resolve())
+    barrier()
+    array = CyclicArray(4, "i2")
+    save(folder / "link.npy", array)
+    assert (folder / "link.npy").is_symlink() and load(folder / "far" / "file.npy").dtype == "i2"
+    assert (folder / "far" / "file.npy").stat().st_mode & 0o777 == 0o600
+    barrier()
+
+
+def main(folder, processes):
+    """All of it, in one program."""
+    for number, shape in enumerate(SHAPES):
+        for dtype in (DTYPES[number % len(DTYPES)], DTYPES[(number + 3) % len(DTYPES)]):
+            there_and_back(folder, shape, dtype)
+    there_and_back(folder, (4, 3), DTYPES[7])
+    bounds_and_orders(folder)
+    raw_files(folder)
+    several_in_a_file(folder)
+    sparse_files(folder)
+    wrong_files(folder)
+    links_and_modes(folder)
+    missing_packages(folder)
+    if processes and ranks() > 1:
+        different_files(folder)
+    return rank()
+
+
+if __name__ == "__main__":
+    boxes.BOX_BYTES = 48  # so that each rank moves several boxes
+    threads = int(sys.argv[2]) if len(sys.argv) > 2 else 0
+    done = launch(main, ranks=threads or 1, args=[Path(sys.argv[1]).resolve(), not threads])
+    print(f"passed {len(done)}")
