@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The programs of docs/python.md print what stands below them: in one process, and under mpiexec."""
+"""The programs of the pages on Python print what stands below them: in one process, and under mpiexec."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ import re
 import pytest
 from ranks import FAMILIES, SOURCE, need_family, need_native, run
 
-TUTORIAL = SOURCE / "docs" / "python.md"
+PAGES = "".join((SOURCE / "docs" / f"{name}.md").read_text() for name in ("python", "python-files"))
 _BLOCK = re.compile(r"^```python( mpi)?\n(.*?)^```\n(?:```text\n(.*?)^```\n)?", re.DOTALL | re.MULTILINE)
 
 
 def program(mpi: bool) -> str:
     """The tutorial's programs of one kind, one after the other."""
-    return "\n".join(code for kind, code, _ in _BLOCK.findall(TUTORIAL.read_text()) if bool(kind) == mpi)
+    return "\n".join(code for kind, code, _ in _BLOCK.findall(PAGES) if bool(kind) == mpi)
 
 
 def printed(mpi: bool) -> str:
     """What they print, rank 0 alone."""
-    return "".join(text for kind, _, text in _BLOCK.findall(TUTORIAL.read_text()) if bool(kind) == mpi)
+    return "".join(text for kind, _, text in _BLOCK.findall(PAGES) if bool(kind) == mpi)
 
 
 def test_the_tutorial_has_programs():
-    assert len(_BLOCK.findall(TUTORIAL.read_text())) == TUTORIAL.read_text().count("```python") >= 8
+    assert len(_BLOCK.findall(PAGES)) == PAGES.count("```python") >= 8
 
 
 def test_the_first_program_is_whole(tmp_path):
     need_native()
-    _, code, text = _BLOCK.findall(TUTORIAL.read_text())[0]
+    _, code, text = _BLOCK.findall(PAGES)[0]
     (tmp_path / "first.py").write_text(code)
     assert run([tmp_path / "first.py"]) == text == "(501, 501) 1998.0\n"
 
