@@ -12,9 +12,9 @@
 
 namespace {
 
-std::uint64_t bytes_in_use() {
+std::int64_t bytes_in_use() {
     const struct mallinfo2 heap = mallinfo2();
-    return heap.uordblks + heap.hblkhd;
+    return static_cast<std::int64_t>(heap.uordblks + heap.hblkhd);
 }
 
 /// Seconds since then, of the slowest rank.
@@ -28,13 +28,13 @@ double slowest(double begin) {
 /// What the ranks of the process do at the same time.
 struct Step {
     double seconds;
-    std::uint64_t bytes;
+    std::int64_t bytes;
 };
 
 template <class Work>
 Step step(const Work& work) {
     MPI_Barrier(MPI_COMM_WORLD);
-    const std::uint64_t bytes = bytes_in_use();
+    const std::int64_t bytes = bytes_in_use();
     MPI_Barrier(MPI_COMM_WORLD);
     const double begin = MPI_Wtime();
     work();
@@ -67,10 +67,10 @@ int main(int argc, char** argv) {
     });
     if (rank == 0)
         std::printf(
-            "{\"ranks\": %d, \"create_s\": %.9f, \"create_bytes\": %llu, \"access_s\": %.9f, "
-            "\"access_bytes\": %llu}\n",
-            ranks, creation.seconds, static_cast<unsigned long long>(creation.bytes / ranks), access.seconds,
-            static_cast<unsigned long long>(access.bytes / readers));
+            "{\"ranks\": %d, \"create_s\": %.9f, \"create_bytes\": %lld, \"access_s\": %.9f, "
+            "\"access_bytes\": %lld}\n",
+            ranks, creation.seconds, static_cast<long long>(creation.bytes / ranks), access.seconds,
+            static_cast<long long>(access.bytes / readers));
     MPI_Win_unlock_all(window);
     MPI_Win_free(&window);
     MPI_Finalize();
