@@ -72,7 +72,8 @@ class NodeLevel {
     NodeTime issue_time(Rank target) const noexcept { return is_used(target) ? steady_ns() : 0; }
     /// Such a get has been started: others of the node may wait for its bytes.
     void announce(Rank target, ByteRange range, Fetched how, NodeTime issued) noexcept {
-        if (issued != 0) buffer_->note_flight(target, key_of(target, range, how), issued);
+        if (issued != 0 && range.size() <= buffer_->largest_bytes())
+            buffer_->note_flight(target, key_of(target, range, how), issued);
     }
     /// Until when it pays to wait for the range's bytes, because another process is fetching them: as long as
     /// two gets take. 0: it does not. \param network_ns what a get takes; 0: not known

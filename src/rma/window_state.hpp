@@ -104,9 +104,10 @@ struct WindowState {
     bool take_near(const Get& get, ByteRange range, NodeLevel::Fetched how, std::byte* to) noexcept {
         NodeLevel& node = cache.node();
         if (node.find(get.target, range, how, to)) return true;
+        if (get.request != 0) return false;
         const double network_ns = at(get.target).cost.network_ticks(get.size_bytes) * ns_per_tick();
         const NodeTime until = node.may_wait_until(get.target, range, how, network_ns);
-        return until != 0 && get.request == 0 && operations.are_idle(FlushKind::full) &&
+        return until != 0 && operations.are_idle(FlushKind::full) &&
                node.wait_for(get.target, range, how, to, until, transfers);
     }
     /// Until it is complete, a get of the same bytes may bring what was there before it.

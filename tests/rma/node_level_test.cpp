@@ -176,6 +176,19 @@ TEST_F(WaitingTest, NobodyWaitsForWhatIsNotGoingToBeOffered) {
     EXPECT_EQ(moments, 0u);
 }
 
+TEST_F(WaitingTest, NobodyWaitsForWhatIsTooLargeToBeOffered) {
+    constexpr std::uint64_t large = record_bytes / 64 / 4;
+    Buffer all(large);
+    for (int i = 0; i < 100; ++i) {
+        one->rig.get(1, 0, large, all.data());
+        EXPECT_TRUE(other->fetches(1, 0, large));
+        one->rig.flush(1);
+        one->acquire();
+        other->acquire();
+    }
+    EXPECT_EQ(moments, 0u);
+}
+
 /// A process whose own cache is too small for a get.
 struct SmallCacheTest : NodeLevelTest {
     static constexpr std::uint64_t size = 8192;
