@@ -13,7 +13,7 @@ import numbers
 import operator
 from typing import Any, Callable, Iterator, Optional, Sequence, Union
 
-from nearfetch.agreeing import exchange, together
+from nearfetch.agreement import exchange, said, together
 from nearfetch.arrays import BlockArray, DistributedArray
 from nearfetch.errors import Error
 from nearfetch.indexing import key_of
@@ -52,12 +52,12 @@ def from_numpy(
                 f"from_numpy of a {type(values).__name__} (its elements are not all here): use assign"
             )
         given = np.asarray(values)
-        exchange(f"from_numpy of {given.dtype} {given.shape}{_said(distribution, how)}")
+        exchange(f"from_numpy of {given.dtype} {given.shape} as {distribution.__name__}{said(**how)}")
         array = distribution(given.shape, given.dtype, **how)
         if array.local.size:
             array.local[...] = given[key_of(array.local_indices)]
     else:
-        what = f"from_numpy of rank {root}'s{_said(distribution, how)}"
+        what = f"from_numpy of rank {root}'s as {distribution.__name__}{said(**how)}"
         if not 0 <= operator.index(root) < _native.ranks():
             raise Error(f"{what} (the program has {_native.ranks()} ranks): use 0 to {_native.ranks() - 1}")
         is_root = _native.rank() == root
@@ -100,7 +100,9 @@ def from_function(
     extents = tuple(operator.index(extent) for extent in (shape if np.iterable(shape) else (shape,)))
     least = [np.zeros([min(extent, 1) for extent in extents], dtype) for _ in extents]
     kind = np.asarray(function(*least)).dtype
-    exchange(f"from_function of shape {extents} with values of {kind}{_said(distribution, how)}")
+    exchange(
+        f"from_function of shape {extents} with values of {kind} as {distribution.__name__}{said(**how)}"
+    )
     array = distribution(extents, kind, **how)
     own = array.local
     if own.size:
@@ -137,7 +139,7 @@ def arange(
             raise Error(f"arange of {word!r} (it is of real numbers): use from_function")
     if step == 0:
         raise Error(f"arange from {first} to {end} (its step is 0): use another step")
-    exchange(f"arange({first!r}, {end!r}, {step!r}, {dtype!r}){_said(distribution, how)}")
+    exchange(f"arange({first!r}, {end!r}, {step!r}, {dtype!r}) as {distribution.__name__}{said(**how)}")
     kind = np.arange(*((end * 0,) if stop is None else (first * 0, end * 0)), step=step, dtype=dtype).dtype
     array = distribution(max(0, math.ceil((end - first) / step)), kind, **how)
     # As numpy does: from the first two elements of that dtype, half precision in single.
@@ -148,8 +150,7 @@ def arange(
     begin, following = two[:1].astype(exact), two[1:].astype(exact)
     own = begin + index.astype(exact) * (following - begin)
     own[index == 1] = following
-    if own.size:
-        array.local[...] = own
+    array.local[...] = own
     _native.barrier()
     return array
 
@@ -176,7 +177,8 @@ def linspace(
     count = operator.index(num)
     if count < 0:
         raise Error(f"linspace of {count} numbers (they are counted): use 0 or more")
-    exchange(f"linspace({start!r}, {stop!r}, {count}, {endpoint}, {dtype!r}){_said(distribution, how)}")
+    what = f"linspace({start!r}, {stop!r}, {count}, {endpoint}, {dtype!r})"
+    exchange(f"{what} as {distribution.__name__}{said(**how)}")
     kind = np.linspace(start, stop, 2, dtype=dtype).dtype
     exact = np.linspace(start, stop, 2).dtype
     array = distribution(count, kind, **how)
@@ -191,8 +193,7 @@ def linspace(
     own = own + start
     if endpoint and count > 1:
         own[index == count - 1] = stop
-    if own.size:
-        array.local[...] = np.floor(own) if kind.kind in "iu" else own
+    array.local[...] = np.floor(own) if kind.kind in "iu" else own
     _native.barrier()
     return array
 
@@ -218,7 +219,7 @@ def random(
     kind = np.dtype(dtype)
     if kind not in (np.dtype("f8"), np.dtype("f4")):
         raise Error(f"random numbers of {kind} (there are float64 and float32): use astype on their part")
-    what = f"random of shape {shape!r}, seed {seed!r}, {kind}{_said(distribution, how)}"
+    what = f"random of shape {shape!r}, seed {seed!r}, {kind} as {distribution.__name__}{said(**how)}"
     fresh = str(np.random.SeedSequence().entropy) if _native.rank() == 0 and seed is None else ""
     drawn = exchange(what, fresh)[0]
     array = distribution(shape, kind, **how)
@@ -281,7 +282,3 @@ def _depth(indices: Sequence[np.ndarray], strides: Sequence[int]) -> int:
             drawn = spans[depth] + within
             costs[depth] = times * (drawn + (1 + drawn // _DRAWN_AT_ONCE) * _DRAWS_PER_CALL)
     return min(costs, key=lambda depth: costs[depth])
-
-
-def _said(distribution: type, how: Any) -> str:
-    return f" as {distribution.__name__}" + "".join(f", {word}={value!r}" for word, value in how.items())

@@ -11,7 +11,7 @@ import contextlib
 import os
 from typing import Any, Callable, NamedTuple, Optional, Sequence, Union
 
-from nearfetch.agreeing import exchange, together
+from nearfetch.agreement import exchange, said, together
 from nearfetch.arrays import BlockArray, DistributedArray
 from nearfetch.boxes import Box, box_shape, each, own_boxes, row_boxes
 from nearfetch.elements import bytes_of
@@ -85,7 +85,7 @@ def save(
         )
     place = _place(file, format, name=name, chunks=chunks)
     kind = Kind(array.shape, array.dtype)
-    what = f"save of {kind.dtype} {kind.shape} to {place.given!r}{_said(name=name, chunks=chunks)}"
+    what = f"save of {kind.dtype} {kind.shape} to {place.given!r}{said(name=name, chunks=chunks)}"
     if isinstance(array, SparseMatrix) != (place.format in _SPARSE):
         raise Error(f"{what} (sparse matrices go to .npz and .mtx, arrays to others): give another name")
     exchange(what)
@@ -151,7 +151,7 @@ def load(
         None if dtype is None else np.dtype(dtype),
         None if shape is None else tuple(shape) if np.iterable(shape) else (shape,),
     )
-    given = _said(dtype=dtype, shape=shape, name=name, offset=offset or None, **how)
+    given = said(dtype=dtype, shape=shape, name=name, offset=offset or None, **how)
     if place.format in _SPARSE:
         what = f"load of {place.given!r} as SparseMatrix{given}"
         exchange(what)
@@ -263,8 +263,3 @@ def _read_own(array: DistributedArray, stored: Stored, what: str) -> None:
         own[part] = stored.elements[key_of([indices[0][part], *indices[1:]])]
 
     each(row_boxes(len(own), row_bytes), row_bytes, what, move)
-
-
-def _said(**options: Any) -> str:
-    """Options that were given, for the names of collective calls."""
-    return "".join(f", {word}={value!r}" for word, value in options.items() if value is not None)

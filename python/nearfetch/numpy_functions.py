@@ -239,7 +239,7 @@ def _where(condition: Any, x: Any, y: Any) -> Dense:
     return elementwise(where, [condition, x, y])
 
 
-# Reductions.
+# Reductions: methods, too.
 
 
 def _without_out(what: str, out: Any) -> None:
@@ -266,72 +266,124 @@ def _reduce(
 
 
 @_implements(np.sum)
-def sum_(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=True):
-    """As numpy.sum."""
+def sum_(
+    a: Dense,
+    axis: Any = None,
+    dtype: Any = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = True,
+) -> Any:
+    """The sum, of numpy's dtype for it. Collective.
+
+    >>> from nearfetch import CyclicArray, launch
+    >>> def main():
+    ...     a = CyclicArray((10, 2), dtype="i1")
+    ...     a.fill(100)
+    ...     return a.sum(), a.sum(axis=0)[...].tolist()
+    >>> launch(main, ranks=2) == [(2000, [1000, 1000])] * 2
+    True
+    """
     return _reduce(np.add, a, axis, dtype, out, keepdims, initial, where)
 
 
 @_implements(np.prod)
-def prod(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=True):
-    """As numpy.prod."""
+def prod(
+    a: Dense,
+    axis: Any = None,
+    dtype: Any = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = True,
+) -> Any:
+    """The product. Collective."""
     return _reduce(np.multiply, a, axis, dtype, out, keepdims, initial, where)
 
 
 @_implements(np.min, np.amin)
-def min_(a, axis=None, out=None, keepdims=False, initial=None, where=True):
-    """As numpy.min."""
+def min_(
+    a: Dense,
+    axis: Any = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = True,
+) -> Any:
+    """The smallest element. Collective. Raises Error where there is none."""
     return _reduce(np.minimum, a, axis, None, out, keepdims, initial, where)
 
 
 @_implements(np.max, np.amax)
-def max_(a, axis=None, out=None, keepdims=False, initial=None, where=True):
-    """As numpy.max."""
+def max_(
+    a: Dense,
+    axis: Any = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = True,
+) -> Any:
+    """The largest element. Collective. Raises Error where there is none."""
     return _reduce(np.maximum, a, axis, None, out, keepdims, initial, where)
 
 
 @_implements(np.any)
-def any_(a, axis=None, out=None, keepdims=False, *, where=True):
-    """As numpy.any."""
+def any_(a: Dense, axis: Any = None, out: None = None, keepdims: bool = False, *, where: Any = True) -> Any:
+    """Whether any element is true. Collective."""
     return _reduce(np.logical_or, a, axis, None, out, keepdims, None, where)
 
 
 @_implements(np.all)
-def all_(a, axis=None, out=None, keepdims=False, *, where=True):
-    """As numpy.all."""
+def all_(a: Dense, axis: Any = None, out: None = None, keepdims: bool = False, *, where: Any = True) -> Any:
+    """Whether all elements are true. Collective."""
     return _reduce(np.logical_and, a, axis, None, out, keepdims, None, where)
 
 
 @_implements(np.mean)
-def mean_(a, axis=None, dtype=None, out=None, keepdims=False):
-    """As numpy.mean."""
+def mean_(a: Dense, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False) -> Any:
+    """The mean, of numpy's dtype for it. Collective.
+
+    >>> from nearfetch import BlockArray, launch
+    >>> def main():
+    ...     a = BlockArray(4, dtype="i8")
+    ...     a.fill(2**62)
+    ...     return float(a.mean()) == 2.0**62
+    >>> launch(main, ranks=2)
+    [True, True]
+    """
     _without_out("mean", out)
     return mean("mean", a, axis, dtype, keepdims)
 
 
 @_implements(np.var)
-def var(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False):
-    """As numpy.var."""
+def var(
+    a: Dense, axis: Any = None, dtype: Any = None, out: None = None, ddof: float = 0, keepdims: bool = False
+) -> Any:
+    """The variance. Collective."""
     _without_out("var", out)
     return variance("var", a, axis, dtype, ddof, keepdims)
 
 
 @_implements(np.std)
-def std(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False):
-    """As numpy.std."""
+def std(
+    a: Dense, axis: Any = None, dtype: Any = None, out: None = None, ddof: float = 0, keepdims: bool = False
+) -> Any:
+    """The standard deviation. Collective."""
     _without_out("std", out)
     return variance("std", a, axis, dtype, ddof, keepdims, finish=np.sqrt)
 
 
 @_implements(np.argmin)
-def argmin(a, axis=None, out=None, *, keepdims=False):
-    """As numpy.argmin."""
+def argmin(a: Dense, axis: Any = None, out: None = None, *, keepdims: bool = False) -> Any:
+    """The position of the first smallest element, counted from 0 whatever the bounds. Collective."""
     _without_out("argmin", out)
     return arg_extreme("argmin", a, axis, keepdims)
 
 
 @_implements(np.argmax)
-def argmax(a, axis=None, out=None, *, keepdims=False):
-    """As numpy.argmax."""
+def argmax(a: Dense, axis: Any = None, out: None = None, *, keepdims: bool = False) -> Any:
+    """The position of the first largest element, counted from 0 whatever the bounds. Collective."""
     _without_out("argmax", out)
     return arg_extreme("argmax", a, axis, keepdims)
 
@@ -412,7 +464,7 @@ def _array_equal(a1: Any, a2: Any) -> bool:
 
 @_implements(np.dot)
 def dot(a: Any, b: Any) -> Any:
-    """As numpy.dot of vectors, matrices and scalars."""
+    """The product of vectors, matrices and scalars. Collective."""
     if () in (np.shape(a), np.shape(b)):
         return np.multiply(a, b)
     return matmul("dot", a, b)

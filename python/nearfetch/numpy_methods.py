@@ -7,7 +7,7 @@ too (`products`). What would fetch all elements to each rank is refused (`numpy_
 
 from __future__ import annotations
 
-from typing import Any, Optional, Sequence
+from typing import Any, Sequence
 
 from nearfetch import numpy_functions as functions
 from nearfetch.dense import Dense
@@ -113,102 +113,15 @@ class NumpyMethods(np.lib.mixins.NDArrayOperatorsMixin, Dense):
     # array. Over some: a distributed array of the remaining dimensions, on a balanced grid. They raise Error
     # for `out`, IndexingError for an `axis` that is not there.
 
-    def sum(
-        self,
-        axis: Any = None,
-        dtype: Any = None,
-        out: None = None,
-        keepdims: bool = False,
-        initial: Any = None,
-        where: Any = True,
-    ) -> Any:
-        """The sum, of numpy's dtype for it. Collective.
-
-        >>> from nearfetch import CyclicArray, launch
-        >>> def main():
-        ...     a = CyclicArray((10, 2), dtype="i1")
-        ...     a.fill(100)
-        ...     return a.sum(), a.sum(axis=0)[...].tolist()
-        >>> launch(main, ranks=2) == [(2000, [1000, 1000])] * 2
-        True
-        """
-        return functions.sum_(self, axis, dtype, out, keepdims, initial, where)
-
-    def prod(
-        self,
-        axis: Any = None,
-        dtype: Any = None,
-        out: None = None,
-        keepdims: bool = False,
-        initial: Any = None,
-        where: Any = True,
-    ) -> Any:
-        """The product. Collective."""
-        return functions.prod(self, axis, dtype, out, keepdims, initial, where)
-
-    def min(
-        self,
-        axis: Any = None,
-        out: None = None,
-        keepdims: bool = False,
-        initial: Any = None,
-        where: Any = True,
-    ) -> Any:
-        """The smallest element. Collective. Raises Error where there is none."""
-        return functions.min_(self, axis, out, keepdims, initial, where)
-
-    def max(
-        self,
-        axis: Any = None,
-        out: None = None,
-        keepdims: bool = False,
-        initial: Any = None,
-        where: Any = True,
-    ) -> Any:
-        """The largest element. Collective. Raises Error where there is none."""
-        return functions.max_(self, axis, out, keepdims, initial, where)
-
-    def any(self, axis: Any = None, out: None = None, keepdims: bool = False, *, where: Any = True) -> Any:
-        """Whether any element is true. Collective."""
-        return functions.any_(self, axis, out, keepdims, where=where)
-
-    def all(self, axis: Any = None, out: None = None, keepdims: bool = False, *, where: Any = True) -> Any:
-        """Whether all elements are true. Collective."""
-        return functions.all_(self, axis, out, keepdims, where=where)
-
-    def mean(self, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False) -> Any:
-        """The mean, of numpy's dtype for it. Collective.
-
-        >>> from nearfetch import BlockArray, launch
-        >>> def main():
-        ...     a = BlockArray(4, dtype="i8")
-        ...     a.fill(2**62)
-        ...     return float(a.mean()) == 2.0**62
-        >>> launch(main, ranks=2)
-        [True, True]
-        """
-        return functions.mean_(self, axis, dtype, out, keepdims)
-
-    def var(
-        self, axis: Any = None, dtype: Any = None, out: None = None, ddof: float = 0, keepdims: bool = False
-    ) -> Any:
-        """The variance. Collective."""
-        return functions.var(self, axis, dtype, out, ddof, keepdims)
-
-    def std(
-        self, axis: Any = None, dtype: Any = None, out: None = None, ddof: float = 0, keepdims: bool = False
-    ) -> Any:
-        """The standard deviation. Collective."""
-        return functions.std(self, axis, dtype, out, ddof, keepdims)
-
-    def argmin(self, axis: Optional[int] = None, out: None = None, *, keepdims: bool = False) -> Any:
-        """The position of the first smallest element, counted from 0 whatever the bounds. Collective."""
-        return functions.argmin(self, axis, out, keepdims=keepdims)
-
-    def argmax(self, axis: Optional[int] = None, out: None = None, *, keepdims: bool = False) -> Any:
-        """The position of the first largest element, counted from 0 whatever the bounds. Collective."""
-        return functions.argmax(self, axis, out, keepdims=keepdims)
-
-    def dot(self, other: Any) -> Any:
-        """The product with a vector, a matrix or a scalar. Collective."""
-        return functions.dot(self, other)
+    sum = functions.sum_
+    prod = functions.prod
+    min = functions.min_
+    max = functions.max_
+    any = functions.any_
+    all = functions.all_
+    mean = functions.mean_
+    var = functions.var
+    std = functions.std
+    argmin = functions.argmin
+    argmax = functions.argmax
+    dot = functions.dot

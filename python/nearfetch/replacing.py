@@ -9,7 +9,7 @@ import secrets
 import shutil
 from typing import Any, Callable, Optional
 
-from nearfetch.agreeing import exchange, together
+from nearfetch.agreement import exchange, together
 from nearfetch.errors import Error
 from nearfetch.native import _native
 

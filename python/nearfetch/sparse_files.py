@@ -8,7 +8,7 @@ import importlib
 import os
 from typing import Any
 
-from nearfetch.agreeing import together
+from nearfetch.agreement import together
 from nearfetch.errors import Error
 from nearfetch.native import _native
 from nearfetch.numerical import np

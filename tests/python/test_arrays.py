@@ -38,6 +38,7 @@ def test_arrays_of_processes(checks, family, ranks):
         "elements",
         "files",
         "gathering",
+        "numpy_functions",
         "numpy_methods",
         "prefetching",
         "sparse",

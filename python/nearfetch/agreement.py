@@ -3,14 +3,14 @@
 
 from __future__ import annotations
 
-from typing import Callable, NoReturn, Optional
+from typing import Any, Callable, NoReturn, Optional
 
 from nearfetch.elements import bytes_of
 from nearfetch.errors import Error
 from nearfetch.native import _native
 from nearfetch.numerical import np
 
-__all__ = ["exchange", "together"]
+__all__ = ["exchange", "said", "together"]
 
 
 def exchange(what: str, own: str = "") -> list[str]:
@@ -30,6 +30,11 @@ def exchange(what: str, own: str = "") -> list[str]:
     everyone = np.empty((len(lengths), longest), np.uint8)
     _native.gather(what, padded, bytes_of(everyone))
     return [bytes(text[:length]).decode() for text, length in zip(everyone, lengths)]
+
+
+def said(**options: Any) -> str:
+    """The options that were given, for the names of collective functions."""
+    return "".join(f", {word}={value!r}" for word, value in options.items() if value is not None)
 
 
 def together(what: str, step: Callable[[], Optional[str]], remedy: str) -> list[str]:
