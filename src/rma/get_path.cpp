@@ -100,11 +100,9 @@ int GetPath::get(const Get& get, GetStarter& starter, Begun& begun) {
     } catch (const std::bad_alloc&) {
         return fetch_uncached(get, starter, guard);
     }
-    if (!plan.gaps().empty() && s_.cache.node().is_open()) {
-        const double network_ns = s_.at(get.target).cost.network_ticks(get.size_bytes) * ns_per_tick();
-        if (s_.cache.node().serves(get.target, network_ns))
-            take_from_node(get, plan, NodeLevel::Fetched::alone);
-    }
+    if (!plan.gaps().empty() && s_.cache.node().is_open() &&
+        s_.cache.node().serves(get.target, s_.at(get.target).network_ns(get.size_bytes)))
+        take_from_node(get, plan, NodeLevel::Fetched::alone);
     if (plan.gap_bytes() != get.size_bytes) s_.leased.note_hit();
     return plan.gaps().empty() ? serve(get, starter, plan, guard, begun, begin_ticks)
                                : get_planned(get, starter, plan, guard, begun, begin_ticks);

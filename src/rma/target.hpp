@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "base/ticks.hpp"
 #include "base/types.hpp"
 #include "policy/circuit_breaker.hpp"
 #include "policy/cost_model.hpp"
@@ -49,6 +50,8 @@ struct alignas(64) Target {
         ++hits;
         hit_bytes += size;
     }
+    /// What the network takes for a get of so many bytes; 0: not known.
+    double network_ns(std::uint64_t size) const noexcept { return cost.network_ticks(size) * ns_per_tick(); }
     std::uint64_t gets() const noexcept { return hits + bypassed_gets + other_gets; }
     /// Whether its puts are combined, if they can be.
     bool combines_puts() const noexcept { return put_cost.is_known() && !put_breaker.is_open(); }

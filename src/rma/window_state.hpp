@@ -105,8 +105,8 @@ struct WindowState {
         NodeLevel& node = cache.node();
         if (node.find(get.target, range, how, to)) return true;
         if (get.request != 0) return false;
-        const double network_ns = at(get.target).cost.network_ticks(get.size_bytes) * ns_per_tick();
-        const NodeTime until = node.may_wait_until(get.target, range, how, network_ns);
+        const NodeTime until =
+            node.may_wait_until(get.target, range, how, at(get.target).network_ns(get.size_bytes));
         return until != 0 && operations.are_idle(FlushKind::full) &&
                node.wait_for(get.target, range, how, to, until, transfers);
     }
