@@ -355,6 +355,7 @@ class DistributedArray {
     /// Refreshes the stale consistent slices of these parts.
     void refresh_stale_slices(std::span<const Part> parts) const;
     /// Reads what is prefetched of a part. \return one flag per element: whether it was
+    void get_parts(const Box<N>& box, std::span<T> to, bool use_prefetched) const;
     std::vector<char> get_prefetched(const Part& part, const Box<N>& box, std::span<T> to) const;
 
     void check(const Index<N>& i) const {

@@ -130,16 +130,27 @@ std::vector<char> DistributedArray<T, N, D>::get_prefetched(const Part& part, co
 template <class T, std::size_t N, Distribution D>
 void DistributedArray<T, N, D>::get(const Box<N>& box, std::span<T> to) const {
     check("get", box, to.size());
+    get_parts(box, to, true);
+}
+
+template <class T, std::size_t N, Distribution D>
+void DistributedArray<T, N, D>::get_from_owners(const Box<N>& box, std::span<T> to) const {
+    check("get_from_owners", box, to.size());
+    get_parts(box, to, false);
+}
+
+template <class T, std::size_t N, Distribution D>
+void DistributedArray<T, N, D>::get_parts(const Box<N>& box, std::span<T> to, bool use_prefetched) const {
     struct Known {
         Box<N> local;
         std::vector<char> here;  ///< one flag per element; empty: none is prefetched
     };
     std::vector<Part> parts = parts_of(detail::product_of(box));
     std::vector<Known> known(parts.size());
-    refresh_stale_slices(parts);
+    if (use_prefetched) refresh_stale_slices(parts);
     for (std::size_t k = 0; k < parts.size(); ++k) {
         Part& part = parts[k];
-        if (array_prefetch_.of(part.owner).empty()) {
+        if (!use_prefetched || array_prefetch_.of(part.owner).empty()) {
             part.prepare(layout_, box, to.data());
             continue;
         }
@@ -166,20 +177,6 @@ void DistributedArray<T, N, D>::get(const Box<N>& box, std::span<T> to) const {
             ++there;
         });
     }
-}
-
-template <class T, std::size_t N, Distribution D>
-void DistributedArray<T, N, D>::get_from_owners(const Box<N>& box, std::span<T> to) const {
-    check("get_from_owners", box, to.size());
-    std::vector<Part> parts = parts_of(detail::product_of(box));
-    for (Part& part : parts)
-        part.prepare(layout_, box, to.data());
-    fetch(parts, false);
-    for (const Part& part : parts)
-        if (!part.packed.empty())
-            part.for_each_row(layout_, box, [&](std::int64_t there, std::int64_t here, std::int64_t n) {
-                std::copy_n(part.packed.data() + there, n, to.data() + here);
-            });
 }
 
 template <class T, std::size_t N, Distribution D>
