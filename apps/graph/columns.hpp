@@ -60,7 +60,7 @@ class Columns {
     std::size_t most_ = 2;
     std::string why_most_ = "an edge has two ids, and no header names more columns";
     std::size_t ignored_ = 0;
-    std::vector<std::string_view> fields_;  ///< of the row at hand
+    std::vector<std::string_view> fields_;  ///< of the last row that was cut
 };
 
 }  // namespace nearfetch::graph

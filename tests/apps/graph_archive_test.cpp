@@ -15,9 +15,7 @@
 #include <vector>
 
 #include "graph/archive_source.hpp"
-#include "graph/byte_source.hpp"
-#include "graph/edge_reader.hpp"
-#include "graph/graph_error.hpp"
+#include "graph_texts.hpp"
 
 namespace nearfetch::graph {
 namespace {
@@ -87,19 +85,6 @@ std::string packed(const Form& form, const Files& files) {
     archive_write_free(writing);
     buffer.resize(used);
     return buffer;
-}
-
-EdgeList read(const std::string& bytes, const ReadOptions& options = {}) {
-    return read_edges(std::make_unique<MemorySource>(bytes), "graph", options);
-}
-
-std::string error_of(const std::string& bytes, const ReadOptions& options = {}) {
-    try {
-        read(bytes, options);
-    } catch (const GraphError& error) {
-        return error.what();
-    }
-    return "no error";
 }
 
 const std::string kEdges = "0 1\n1 2\n2 0\n";

@@ -10,25 +10,10 @@
 #include <utility>
 #include <vector>
 
-#include "graph/byte_source.hpp"
-#include "graph/edge_reader.hpp"
-#include "graph/graph_error.hpp"
+#include "graph_texts.hpp"
 
 namespace nearfetch::graph {
 namespace {
-
-EdgeList read(const std::string& text, const ReadOptions& options = {}) {
-    return read_edges(std::make_unique<MemorySource>(text), "graph", options);
-}
-
-std::string error_of(const std::string& text, const ReadOptions& options = {}) {
-    try {
-        read(text, options);
-    } catch (const GraphError& error) {
-        return error.what();
-    }
-    return "no error";
-}
 
 /// A text of the edges 3-5, 3-7, 5-7 and 7-9, with so many columns beside the ids.
 struct Case {

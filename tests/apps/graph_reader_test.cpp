@@ -9,25 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "graph/byte_source.hpp"
-#include "graph/edge_reader.hpp"
-#include "graph/graph_error.hpp"
+#include "graph_texts.hpp"
 
 namespace nearfetch::graph {
 namespace {
-
-EdgeList read(const std::string& text, const ReadOptions& options = {}) {
-    return read_edges(std::make_unique<MemorySource>(text), "graph", options);
-}
-
-std::string error_of(const std::string& text, const ReadOptions& options = {}) {
-    try {
-        read(text, options);
-    } catch (const GraphError& error) {
-        return error.what();
-    }
-    return "no error";
-}
 
 std::string gzipped(const std::string& text) {
     z_stream stream{};
