@@ -24,6 +24,8 @@ class Program(NamedTuple):
     arguments: tuple[object, ...] = ()
     keeps_all: bool = True
     """Whether bytes that it reads again never change."""
+    tolerance: float = 0.02
+    """How far the hit ratio may be from what was foreseen, of 1."""
 
 
 KNOWN = {
@@ -33,10 +35,10 @@ KNOWN = {
     "hash_table": Program("hash_table"),
     "nearby": Program("nearby", keeps_all=False),
     "coarray_transpose": Program("coarray_transpose", ("--columns", 60, "--rounds", 3), keeps_all=False),
-    "assimilation": Program("assimilation", ("--cycles", 3, "--no-check"), keeps_all=False),
+    # It writes what is leased. Leases and their budgets go by the clock, so a busy machine has other hits.
+    "assimilation": Program("assimilation", ("--cycles", 3, "--no-check"), keeps_all=False, tolerance=0.1),
 }
 SMALL = Program("nearby", ("--rounds", 4, "--changes", 0))
-POINTS = 0.02
 
 
 def start(program: Program, folder: Path, family: str) -> Starter:
@@ -82,7 +84,7 @@ def test_hits_are_foreseen(program: Program, family: str, tmp_path: Path) -> Non
             mode = settings.pop("mode")
             run = starter.good(*program.arguments, family=family, ranks=2, mode=mode, settings=settings)
             what = f"{choice['settings']}: {choice['hit_ratio']:.3f}, {hit_ratio(run):.3f}"
-            assert abs(choice["hit_ratio"] - hit_ratio(run)) <= POINTS, what
+            assert abs(choice["hit_ratio"] - hit_ratio(run)) <= program.tolerance, what
 
 
 @pytest.mark.parametrize("program", KNOWN.values(), ids=KNOWN)
