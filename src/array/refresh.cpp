@@ -10,6 +10,7 @@
 
 #include "array/entry_lock.hpp"
 #include "array/fragments.hpp"
+#include "array/node_slices.hpp"
 #include "array/strategy_timer.hpp"
 #include "cache/prefetch_buffer/prefetch_buffer.hpp"
 #include "pgas/runtime.hpp"
@@ -135,7 +136,8 @@ void refresh(std::span<PrefetchEntry* const> entries, Context& context, const Sl
         }
         const Stamp issued = context.runtime().clock().now();
         try {
-            get_slices(moves, packer, true, packing, moves.empty() ? OverlapWork{} : overlap_work);
+            buffer().count_from_node(
+                get_node_slices(moves, packer, packing, moves.empty() ? OverlapWork{} : overlap_work));
         } catch (...) {
             for (Arrival* const arrival : together)
                 arrival->fail();

@@ -161,32 +161,6 @@ bool may_ask(Context& context, const SliceMove& move) {
     return bytes_of(move) <= most_answer_bytes && context.runtime().job().threads();
 }
 
-/// Calls visit(fragment) for consecutive fragments of a packed slice. A set is one fragment.
-template <class Visit>
-void for_each_fragment(const SliceMove& move, const Visit& visit) {
-    if (move.only != nullptr || move.slice.bytes() <= fragment_bytes) {
-        visit(move);
-        return;
-    }
-    std::size_t d = 0;
-    while (d < 3 && move.slice.extent[d] == 1)
-        ++d;
-    const std::int64_t extent = move.slice.extent[d];
-    const std::uint64_t row_bytes = move.slice.bytes() / static_cast<std::uint64_t>(extent);
-    const std::int64_t rows =
-        std::max<std::int64_t>(1, static_cast<std::int64_t>(fragment_bytes / row_bytes));
-    for (std::int64_t row = 0; row < extent; row += rows) {
-        SliceMove fragment = move;
-        fragment.slice.lower[d] += row;
-        fragment.slice.extent[d] = std::min(rows, extent - row);
-        if (fragment.packed != nullptr) fragment.packed += static_cast<std::uint64_t>(row) * row_bytes;
-        if (row_bytes > fragment_bytes && d < 3)
-            for_each_fragment(fragment, visit);
-        else
-            visit(fragment);
-    }
-}
-
 /// Whether the distribution has a packing of its own for this.
 bool packs_own_way(const SlicePacking& packing, const SliceMove& move) {
     return packing.bytes != nullptr && move.only == nullptr;
@@ -262,6 +236,30 @@ bool owner_unpacks(Context& context, const SliceMove& move) {
 
 }  // namespace
 
+void for_each_fragment(const SliceMove& move, const std::function<void(const SliceMove&)>& visit) {
+    if (move.only != nullptr || move.slice.bytes() <= fragment_bytes) {
+        visit(move);
+        return;
+    }
+    std::size_t d = 0;
+    while (d < 3 && move.slice.extent[d] == 1)
+        ++d;
+    const std::int64_t extent = move.slice.extent[d];
+    const std::uint64_t row_bytes = move.slice.bytes() / static_cast<std::uint64_t>(extent);
+    const std::int64_t rows =
+        std::max<std::int64_t>(1, static_cast<std::int64_t>(fragment_bytes / row_bytes));
+    for (std::int64_t row = 0; row < extent; row += rows) {
+        SliceMove fragment = move;
+        fragment.slice.lower[d] += row;
+        fragment.slice.extent[d] = std::min(rows, extent - row);
+        if (fragment.packed != nullptr) fragment.packed += static_cast<std::uint64_t>(row) * row_bytes;
+        if (row_bytes > fragment_bytes && d < 3)
+            for_each_fragment(fragment, visit);
+        else
+            visit(fragment);
+    }
+}
+
 AskedSlice asked_slice(const void* closure) {
     const auto* const request = static_cast<const PackRequest*>(closure);
     const auto* const set = reinterpret_cast<const std::byte*>(request + 1);
@@ -296,7 +294,7 @@ void get_slices(std::span<const SliceMove> moves, Packer packer, bool bypass_cac
         } else {
             const auto source = bypass_cache ? Context::Source::target : Context::Source::cache;
             const auto begin = [&](std::uint64_t address, std::byte* to, std::uint64_t bytes) {
-                return context.start_get(slice.owner, address, to, bytes, source);
+                return context.start(slice.owner, address, to, bytes, source);
             };
             start_gets(move, begin, [&](Transfer transfer) { outstanding.add(std::move(transfer)); });
         }
@@ -354,7 +352,7 @@ std::vector<Transfer> start_get_slices(std::span<const SliceMove> moves) {
     for (const SliceMove& move : moves) {
         if (move.slice.bytes() == 0) continue;
         const auto begin = [&](std::uint64_t address, std::byte* to, std::uint64_t bytes) {
-            return context.start_get(move.slice.owner, address, to, bytes, Context::Source::target);
+            return context.start(move.slice.owner, address, to, bytes, Context::Source::target);
         };
         start_gets(move, begin, [&](Transfer transfer) { transfers.push_back(std::move(transfer)); });
     }
@@ -382,8 +380,8 @@ void put_slices(std::span<const SliceMove> moves, Code unpack_code) {
             });
         } else {
             Runs(move).for_each([&](const Run& run) {
-                outstanding.add(context.start_put(slice.owner, slice.address + run.part_offset,
-                                                  move.packed + run.packed_offset, run.bytes));
+                outstanding.add(context.start(slice.owner, slice.address + run.part_offset,
+                                              move.packed + run.packed_offset, run.bytes));
             });
         }
     }

@@ -9,10 +9,10 @@
 
 #include "base/settings.hpp"
 #include "mpi/datatypes/datatype.hpp"
-#include "mpi/node_segment.hpp"
 #include "mpi/window_locks.hpp"
 #include "rma/window_cache.hpp"
 #include "transport/mpi/mpi_window_transfers.hpp"
+#include "transport/mpi/node_segment.hpp"
 
 namespace nearfetch {
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/ticks.hpp"
+#include "cache/node_buffer/node_buffer.hpp"
 #include "mpi/call_site.hpp"
 #include "mpi/interposer.hpp"
 #include "mpi/lookups.hpp"
@@ -66,7 +67,10 @@ void share_with_node(Window& window, MPI_Comm comm, const WindowExchange& exchan
     const Sharing sharing = exchange.facts().sharing;
     if (sharing == Sharing::not_wanted || !NodeSegment::is_of_use(exchange.nodes())) return;
     if (sharing == Sharing::not_with_threads) return window.do_not_share("`MPI_THREAD_MULTIPLE`");
-    auto segment = NodeSegment::make(comm, exchange.nodes(), window.cache().settings().node_buffer_bytes);
+    const std::uint64_t record_bytes = window.cache().settings().node_buffer_bytes;
+    auto segment = NodeSegment::make(
+        comm, exchange.nodes(), NodeBuffer::memory_bytes(record_bytes),
+        [&](std::span<std::byte> memory) { return NodeBuffer::create(memory, record_bytes); });
     if (exchange.ranks_here() > 1) window.share(std::move(segment));
 }
 

@@ -96,8 +96,10 @@ void Runtime::barrier() {
     }
     earlier_sum_ = 0;
     earlier_text_.clear();
-    barriers_.fetch_add(1, std::memory_order_relaxed);
+    const std::uint64_t number = barriers_.fetch_add(1, std::memory_order_relaxed);
+    if (node_sharing_) node_sharing_->reaches_barrier(number);
     job_.barrier(call);
+    if (node_sharing_) node_sharing_->left_barrier(number);
 }
 
 void Runtime::add_earlier(const detail::Collective& collective) {

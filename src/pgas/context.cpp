@@ -84,6 +84,7 @@ Context::Context(Runtime& runtime)
       engine_(make_engine(runtime.options(), *endpoint_)),
       runtime_(runtime),
       rank_clock_(runtime.clock()),
+      near_(runtime.node_sharing()),
       sync_{0, engine_ != nullptr ? std::make_shared<std::atomic<std::uint64_t>>(0) : nullptr},
       direct_(*endpoint_),
       remote_calls_(runtime) {
@@ -211,12 +212,22 @@ void Context::finish_additions() {
     additions_.clear();
 }
 
+/// Of this thread, and messages of them.
+std::uint64_t Context::puts() const {
+    const PageCacheCounters counters = all_statistics().counters;
+    return counters.puts + counters.bulk_puts + counters.put_messages;
+}
+
 void Context::release() {
     direct_.finish();
     finish_additions();
-    if (engine_ == nullptr) return;
-    const int status = engine_->release();
+    const int status = engine_ == nullptr ? 0 : engine_->release();
     if (status != 0) fail_release(status);
+    if (near_ != nullptr && has_updates()) {
+        near_->acquired();
+        released_puts_ = puts();
+    }
+    if (engine_ == nullptr) return;
     if (charged_) runtime_.job().compute(runtime_.options().fence_ns);
     begin_put_epoch();
     sync_.release_count->fetch_add(1, std::memory_order_release);
@@ -238,6 +249,7 @@ void Context::acquire(Rank rank, ByteRange range) {
 }
 
 void Context::forget(Rank rank, ByteRange range) {
+    if (near_ != nullptr) near_->acquired();
     if (engine_ != nullptr && !range.empty()) engine_->acquire(rank, range);
 }
 

@@ -11,6 +11,7 @@
 
 #include "cache/sync_clock/rank_clock.hpp"
 #include "pgas/direct_engine.hpp"
+#include "pgas/node_sharing.hpp"
 #include "pgas/page_engine.hpp"
 #include "pgas/remote_calls.hpp"
 #include "transport/job.hpp"
@@ -78,19 +79,19 @@ class Context {
         cache,
         target  ///< the current bytes, past the cache; this thread's puts of them are written before
     };
-    Transfer start_get(Rank rank, std::uint64_t address, std::byte* to, std::size_t bytes,
-                       Source source = Source::cache) {
-        return start(rank, address, to, bytes, source);
-    }
-    Transfer start_put(Rank rank, std::uint64_t address, const std::byte* from, std::size_t bytes) {
-        return start(rank, address, from, bytes, Source::cache);
-    }
+    /// Starts a get into memory, or a put of const bytes.
+    template <class Byte>
+    Transfer start(Rank rank, std::uint64_t address, Byte* memory, std::size_t bytes,
+                   Source source = Source::cache);
     void prefetch(Rank rank, std::uint64_t address, std::size_t bytes);
 
     /// Adds to 8 bytes without waiting; complete at the next release. Earlier puts of them are written first.
     void start_addition(Rank rank, std::uint64_t address, AtomicOp op, std::uint64_t amount);
 
-    void acquire() noexcept {
+    /// What ranks of the node share may have been acquired before (Runtime::barrier()).
+    enum class OfNode : bool { acquired, not_yet };
+    void acquire(OfNode of_node = OfNode::not_yet) noexcept {
+        if (near_ != nullptr && of_node == OfNode::not_yet) near_->acquired();
         if (engine_ != nullptr) engine_->acquire(clock_);
         sync_.acquired = rank_clock_.acquire();
     }
@@ -100,6 +101,8 @@ class Context {
     /// Invalidates a range: later gets see nothing that was read before.
     void forget(Rank rank, ByteRange range);
     const SyncState& sync() const noexcept { return sync_; }
+    /// What ranks of this node have fetched. nullptr: there is none, or it may lack updates of this thread.
+    NodeSharing* node_sharing() const { return near_ == nullptr || has_updates() ? nullptr : near_; }
 
     RemoteCalls& remote_calls() noexcept { return remote_calls_; }
     enum class Counting : bool { goes_on, begins_anew };
@@ -117,6 +120,8 @@ class Context {
     };
 
     void finish_additions();
+    std::uint64_t puts() const;
+    bool has_updates() const { return !additions_.empty() || puts() != released_puts_; }
     TransferStatistics all_statistics() const;
     [[noreturn]] static void outside();
     static void begin_put_epoch() noexcept;
@@ -129,8 +134,6 @@ class Context {
     }
     void charge_accesses(std::size_t count = 1);
     // Byte is std::byte for a get, const std::byte for a put.
-    template <class Byte>
-    Transfer start(Rank rank, std::uint64_t address, Byte* memory, std::size_t bytes, Source source);
     template <class Byte, class Cached>
     void move(Rank rank, std::uint64_t address, Byte* memory, std::size_t bytes, const Cached& cached) {
         if (charged_) [[unlikely]]
@@ -160,10 +163,12 @@ class Context {
 
     Runtime& runtime_;
     RankClock& rank_clock_;
+    NodeSharing* near_;  ///< the rank's
     SyncState sync_;
     DirectEngine direct_;
     RemoteCalls remote_calls_;
     std::vector<Addition> additions_;  ///< outstanding
+    std::uint64_t released_puts_ = 0;  ///< puts() at the last release of all
     TransferStatistics taken_;
 };
 

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "base/settings.hpp"
+#include "pgas/node_sharing.hpp"
 #include "pgas/runtime.hpp"
 #include "transport/inproc/inproc.hpp"
+#include "transport/mpi/mpi_job.hpp"
 
 namespace nearfetch::pgas {
 
@@ -15,6 +18,22 @@ inline InprocConfig inproc_config(const LaunchOptions& options) {
     config.virtual_time = options.virtual_time;
     config.seed = options.seed;
     config.jitter_ns = options.jitter_ns;
+    return config;
+}
+
+/// Configures ranks as processes of an MPI job. What ranks of a node share is as the environment's settings
+/// say.
+inline MpiJobConfig mpi_config(const LaunchOptions& options) {
+    const Settings settings = settings_of_environment();
+    MpiJobConfig config;
+    config.segment_bytes = segment_bytes(options);
+    const std::uint64_t record_bytes = settings.node_buffer_bytes;
+    if (record_bytes == 0) return config;
+    config.node.bytes = NodeSharing::memory_bytes(record_bytes);
+    config.node.ranks = settings.node_ranks;
+    config.node.prepare = [record_bytes](std::span<std::byte> memory) {
+        return NodeSharing::create(memory, record_bytes);
+    };
     return config;
 }
 

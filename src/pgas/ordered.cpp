@@ -33,16 +33,16 @@ std::uint64_t atomic(Context& context, Rank rank, std::uint64_t address, AtomicO
                      std::uint64_t compare, std::memory_order order) {
     Job& job = context.runtime().job();
     check_atomic(job, "atomic operation", rank, address);
-    const bool cached = context.engine() != nullptr && rank != job.rank();
+    const bool is_remote = rank != job.rank();
     // The operation bypasses the cache: earlier puts go first, and the cached copy is invalidated.
     if (releases(order))
         context.release();
-    else if (cached)
+    else if (is_remote && context.engine() != nullptr)
         context.release(rank, {address, address + 8});
     const std::uint64_t before = job.atomic(rank, address, op, operand, compare);
     if (acquires(order))
         context.acquire();
-    else if (cached)
+    else if (is_remote)
         context.forget(rank, {address, address + 8});
     return before;
 }
@@ -55,7 +55,7 @@ void start_addition(Context& context, Rank rank, std::uint64_t address, AtomicOp
 void barrier(Context& context, std::memory_order order) {
     if (releases(order)) context.release();
     context.runtime().barrier();
-    if (acquires(order)) context.acquire();
+    if (acquires(order)) context.acquire(Context::OfNode::acquired);
 }
 
 void call(Context& context, std::span<const RemoteCall> calls, std::memory_order order,

@@ -8,9 +8,9 @@
 
 namespace nearfetch::pgas {
 
-RemoteCalls::RemoteCalls(Runtime& runtime) : runtime_(runtime), port_(runtime.take_port()) {}
+RemoteCalls::RemoteCalls(Runtime& runtime) : runtime_(runtime), port_(runtime.ports().take()) {}
 
-RemoteCalls::~RemoteCalls() { runtime_.give_port(port_); }
+RemoteCalls::~RemoteCalls() { runtime_.ports().give(port_); }
 
 void RemoteCalls::check(std::span<const RemoteCall> calls) const {
     for (const RemoteCall& each : calls) {

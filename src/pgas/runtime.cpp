@@ -48,8 +48,11 @@ std::uint64_t segment_bytes(const LaunchOptions& options) noexcept {
     return std::max(rounded, options.segment_bytes);
 }
 
-Runtime::Runtime(Job& job, const LaunchOptions& options, void (*anchor)(), Site site)
-    : job_(job), options_(options), anchor_(anchor), site_(std::move(site)) {}
+Runtime::Runtime(Job& job, const LaunchOptions& options, void (*anchor)(), Site site, const NodeMemory* node)
+    : job_(job), options_(options), anchor_(anchor), site_(std::move(site)) {
+    if (node == nullptr) node = job.node_memory();
+    if (node != nullptr) node_sharing_.emplace(*node);
+}
 
 void Runtime::run(const std::function<void()>& main) {
     if (job_.threads()) server_ = job_.start_thread([this] { serve(); });
@@ -252,24 +255,6 @@ void Runtime::give_back(std::uint64_t begin, std::uint64_t end) {
         free_.emplace(begin, end);
 }
 
-Port Runtime::take_port() {
-    const std::lock_guard lock(mutex_);
-    if (!spare_ports_.empty()) {
-        const Port port = spare_ports_.back();
-        spare_ports_.pop_back();
-        return port;
-    }
-    if (next_port_ > last_port)
-        throw Error("more than " + std::to_string(last_port) + " threads in a rank",
-                    "each has a port for what others send it", "join tasks before spawning more");
-    return next_port_++;
-}
-
-void Runtime::give_port(Port port) {
-    const std::lock_guard lock(mutex_);
-    spare_ports_.push_back(port);
-}
-
 std::unique_ptr<Job::Thread> Runtime::start_task(std::function<void()> body) {
     return job_.start_thread([this, body = std::move(body)] { run_task(body); });
 }
@@ -352,7 +337,7 @@ void Runtime::serve() {
     for (Worker& worker : workers) {
         job_.send(job_.rank(), worker.port, compose(stop, {}));
         worker.thread->join();
-        give_port(worker.port);
+        ports_.give(worker.port);
     }
 }
 
@@ -365,12 +350,12 @@ Port Runtime::idle_worker(std::vector<Worker>& workers) {
             return port;
         }
     }
-    const Port port = take_port();
+    const Port port = ports_.take();
     try {
         workers.reserve(workers.size() + 1);  // so that a started thread can always be stored
         workers.push_back({port, job_.start_thread([this, port] { work(port); })});
     } catch (...) {
-        give_port(port);
+        ports_.give(port);
         throw;
     }
     return port;

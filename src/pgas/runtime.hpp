@@ -20,6 +20,8 @@
 
 #include "cache/prefetch_buffer/prefetch_buffer.hpp"
 #include "pgas/context.hpp"
+#include "pgas/node_sharing.hpp"
+#include "pgas/ports.hpp"
 #include "transport/job.hpp"
 
 namespace nearfetch::pgas {
@@ -34,7 +36,9 @@ class Runtime {
 
     /// \param anchor a function of the program, the origin of code offsets
     /// \param site for programs in other languages; else std::source_location is used
-    Runtime(Job& job, const LaunchOptions& options, void (*anchor)(), Site site = nullptr);
+    /// \param node what ranks of this node share; nullptr: as the job says
+    Runtime(Job& job, const LaunchOptions& options, void (*anchor)(), Site site = nullptr,
+            const NodeMemory* node = nullptr);
     Runtime(const Runtime&) = delete;
     Runtime& operator=(const Runtime&) = delete;
 
@@ -60,7 +64,8 @@ class Runtime {
     void drop(std::uint64_t address, std::size_t bytes) noexcept;
     std::unique_ptr<Job::Thread> start_task(std::function<void()> body);
 
-    /// A barrier that compares the collective functions in which the ranks call it.
+    /// A barrier that compares the collective functions in which the ranks call it. It acquires of what ranks
+    /// of the node share.
     void barrier();
     /// The next barrier checks that all ranks have called it.
     void add_earlier(const detail::Collective& collective);
@@ -76,10 +81,10 @@ class Runtime {
     /// Shared by all threads of the rank.
     RankClock& clock() noexcept { return clock_; }
     PrefetchBuffer& prefetch_buffer() noexcept { return prefetch_buffer_; }
+    /// nullptr: ranks of this node share nothing.
+    NodeSharing* node_sharing() noexcept { return node_sharing_ ? &*node_sharing_ : nullptr; }
 
-    /// A port for the caller, until it is returned.
-    Port take_port();
-    void give_port(Port port);
+    Ports& ports() noexcept { return ports_; }
 
     std::int64_t code_offset(detail::Code code) const noexcept {
         return reinterpret_cast<const std::byte*>(code) - reinterpret_cast<const std::byte*>(anchor_);
@@ -91,7 +96,6 @@ class Runtime {
     static constexpr Port server_port = 0;
     static constexpr Port exchange_port = 1;  ///< for collective functions
     static constexpr Port memory_port = 2;    ///< for dropped memory
-    static constexpr Port last_port = port_max;
 
   private:
     /// A range of the segment: begin and end.
@@ -165,11 +169,11 @@ class Runtime {
     bool droppable_ = false;                           ///< whether droppable memory was ever allocated
     RankClock clock_;
     PrefetchBuffer prefetch_buffer_;
+    Ports ports_{memory_port + 1};
+    std::optional<NodeSharing> node_sharing_;
     std::atomic<int> running_{0};
 
     std::mutex mutex_;  ///< guards the members below
-    std::vector<Port> spare_ports_;
-    Port next_port_ = memory_port + 1;
     std::vector<Range> dropped_;
     std::vector<Port> idle_workers_;
     Ended ended_;

@@ -209,8 +209,7 @@ void launch_processes(const LaunchOptions& options, const nb::callable& main, co
         reinterpret_cast<nearfetch_python_launch_t*>(dlsym(handle, "nearfetch_python_launch"));
     loaded_finish = reinterpret_cast<nearfetch_python_finish_t*>(dlsym(handle, "nearfetch_python_finish"));
     if (launch == nullptr || loaded_finish == nullptr) fail_to_load(library);
-    MpiJobConfig config;
-    config.segment_bytes = pgas::segment_bytes(options);
+    MpiJobConfig config = pgas::mpi_config(options);
     config.leave_started = true;
     Process process{options, main, site, text};
     char error[1000] = "";

@@ -19,6 +19,7 @@ class WaitingJob final : public Job {
     Rank ranks() const noexcept override { return inner_.ranks(); }
     std::span<std::byte> segment() noexcept override { return inner_.segment(); }
     std::shared_ptr<void> memory() override { return inner_.memory(); }
+    const NodeMemory* node_memory() const noexcept override { return inner_.node_memory(); }
     std::unique_ptr<Transport> endpoint() override;
     bool threads() const noexcept override { return inner_.threads(); }
     std::uint64_t atomic(Rank target, std::uint64_t address, AtomicOp op, std::uint64_t operand,

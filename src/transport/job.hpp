@@ -27,6 +27,12 @@ struct Message {
     std::vector<std::byte> bytes;
 };
 
+/// Memory that the ranks of this node share.
+struct NodeMemory {
+    std::byte* data = nullptr;
+    std::vector<bool> is_here;  ///< of each rank: whether it is on this node
+};
+
 class Job {
   public:
     Job() = default;
@@ -41,6 +47,8 @@ class Job {
     virtual std::span<std::byte> segment() noexcept = 0;
     /// Keeps the segment's memory beyond the job; nullptr if it ends with the job.
     virtual std::shared_ptr<void> memory() { return nullptr; }
+    /// nullptr: this node's ranks share none.
+    virtual const NodeMemory* node_memory() const noexcept { return nullptr; }
 
     /// An endpoint for the calling thread. It may be handed on to another one of the rank.
     virtual std::unique_ptr<Transport> endpoint() = 0;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Array functions that need messages of a real transport: resizing, contributions (without a thread that
-// answers), and gathers by runs or packed by the owner.
+// answers), gathers by runs or packed by the owner, and slices that ranks of a node share.
 
+#include <cstdlib>
 #include <nearfetch/array.hpp>
 #include <nearfetch/gather.hpp>
 
@@ -70,6 +71,25 @@ bool gathers() {
     return right;
 }
 
+/// All ranks of a node want the same slices of the other nodes, at the same time.
+bool shares_fetches() {
+    const std::int64_t count = 4000;
+    BlockArray<double, 1> a({count});
+    BlockArray<std::int64_t, 1> shared({ranks()});
+    a.prefetch_all_to_all();
+    bool right = true;
+    for (int round = 1; round <= 50; ++round) {
+        a.for_each([&](const Index<1>& i, double& element) { element = static_cast<double>(round * i[0]); });
+        barrier();
+        for (std::int64_t i = 0; i < count; ++i)
+            right = right && a(i) == static_cast<double>(round * i);
+        barrier();
+    }
+    shared(rank()) = static_cast<std::int64_t>(prefetch_statistics().bytes_from_node);
+    barrier();
+    return right && (shared.sum() > 0) == (std::getenv("NEARFETCH_NODE_RANKS") != nullptr);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -81,7 +101,8 @@ int main(int argc, char** argv) {
             const bool kept = keeps_elements();
             const bool added = adds_contributions();
             const bool gathered = gathers();
-            run.result(0, kept && added && gathered);
+            const bool shared = shares_fetches();
+            run.result(0, kept && added && gathered && shared);
             run.end();
         });
 }

@@ -5,7 +5,9 @@
 
 #include <map>
 
+#include "../pgas/node_memories.hpp"
 #include "array_rig.hpp"
+#include "pgas/launch.hpp"
 
 namespace nearfetch {
 namespace {
@@ -233,6 +235,17 @@ LaunchOptions program_options(unsigned seed) {
     return options;
 }
 
+/// Nodes of two ranks, whose memory is soon overwritten.
+void launch_on_nodes(LaunchOptions options, const std::function<void()>& main) {
+    options.ranks = 4;
+    options.network.clear();
+    options.virtual_time = false;
+    const NodeMemories memories(options.ranks, 2, 1 << 14);
+    launch_inproc(pgas::inproc_config(options), [&](Job& job) {
+        pgas::Runtime(job, options, &detail::anchor, nullptr, &memories.of_rank(job.rank())).run(main);
+    });
+}
+
 template <class D>
 class RandomPrograms : public ::testing::Test {};
 using Distributions = ::testing::Types<Block, Cyclic, BlockCyclic>;
@@ -252,6 +265,19 @@ TYPED_TEST(RandomPrograms, WithManualConsistencySeeNothingOlderThanTheLastUpdate
         launch(program_options(seed), [seed] { RandomProgram<TypeParam>(seed, false).run(); });
         if (this->HasFatalFailure()) return;
     }
+}
+
+TYPED_TEST(RandomPrograms, OnNodesSeeNothingThatTheyMayNot) {
+    std::atomic<std::uint64_t> shared{0};
+    for (unsigned seed = 1; seed <= 24; ++seed) {
+        SCOPED_TRACE("seed " + std::to_string(seed));
+        launch_on_nodes(program_options(seed), [seed, &shared] {
+            RandomProgram<TypeParam>(seed, seed % 2 == 0).run();
+            shared += prefetch_statistics().bytes_from_node;
+        });
+        if (this->HasFatalFailure()) return;
+    }
+    EXPECT_GT(shared, 0u);
 }
 
 }  // namespace

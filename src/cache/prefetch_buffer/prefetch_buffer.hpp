@@ -42,10 +42,17 @@ class PrefetchBuffer {
         updates_.fetch_add(1, std::memory_order_relaxed);
         updated_bytes_.fetch_add(bytes, std::memory_order_relaxed);
     }
+    /// Counts bytes of fetches that came from other ranks of the node. Thread-safe.
+    void count_from_node(std::uint64_t bytes) noexcept {
+        bytes_from_node_.fetch_add(bytes, std::memory_order_relaxed);
+    }
     /// Counts a loop over a replica. Thread-safe.
     void count_replica_read() noexcept { replica_reads_.fetch_add(1, std::memory_order_relaxed); }
     std::uint64_t updates() const noexcept { return updates_.load(std::memory_order_relaxed); }
     std::uint64_t updated_bytes() const noexcept { return updated_bytes_.load(std::memory_order_relaxed); }
+    std::uint64_t bytes_from_node() const noexcept {
+        return bytes_from_node_.load(std::memory_order_relaxed);
+    }
     std::uint64_t replica_reads() const noexcept { return replica_reads_.load(std::memory_order_relaxed); }
 
   private:
@@ -60,6 +67,7 @@ class PrefetchBuffer {
     std::uint64_t bytes_ = 0;
     std::atomic<std::uint64_t> updates_{0};
     std::atomic<std::uint64_t> updated_bytes_{0};
+    std::atomic<std::uint64_t> bytes_from_node_{0};
     std::atomic<std::uint64_t> replica_reads_{0};
 };
 

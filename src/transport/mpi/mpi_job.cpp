@@ -25,6 +25,7 @@
 #include "transport/mpi/mpi_job_endpoint.hpp"
 #include "transport/mpi/mpi_job_messages.hpp"
 #include "transport/mpi/mpi_job_segments.hpp"
+#include "transport/mpi/node_segment.hpp"
 
 namespace nearfetch {
 
@@ -90,19 +91,23 @@ bool all_report(const std::string& what, MPI_Comm ends) {
 class MpiJob final : public Job {
   public:
     /// \param ends for abort_job()
-    MpiJob(std::uint64_t segment_bytes, bool threads, MPI_Comm ends)
+    MpiJob(const MpiJobConfig& config, bool threads, MPI_Comm ends)
         : messages_(comm_),
           barrier_(comm_, messages_),
-          segments_(comm_, segment_bytes),
+          segments_(comm_, config.segment_bytes),
           threads_(threads),
           ends_(ends) {
         PMPI_Comm_rank(comm_, &rank_);
+        share_with_node(config.node);
     }
 
     Rank rank() const noexcept override { return rank_; }
     Rank ranks() const noexcept override { return segments_.ranks(); }
     std::span<std::byte> segment() noexcept override { return segments_.mine(); }
     std::unique_ptr<Transport> endpoint() override;
+    const NodeMemory* node_memory() const noexcept override {
+        return node_segment_ == nullptr ? nullptr : &node_memory_;
+    }
     bool threads() const noexcept override { return threads_; }
     std::uint64_t atomic(Rank target, std::uint64_t address, AtomicOp op, std::uint64_t operand,
                          std::uint64_t compare) override;
@@ -124,12 +129,15 @@ class MpiJob final : public Job {
     }
 
   private:
+    void share_with_node(const MpiJobConfig::Node& node);
     void check_atomic(Rank target, std::uint64_t address) const;
 
     Communicator comm_;
     MpiJobMessages messages_;
     MpiJobBarrier barrier_;
     MpiJobSegments segments_;
+    std::unique_ptr<NodeSegment> node_segment_;  ///< nullptr: nothing is shared
+    NodeMemory node_memory_;
     Rank rank_ = 0;
     const bool threads_;
     const MPI_Comm ends_;
@@ -139,6 +147,28 @@ class MpiJob final : public Job {
     std::deque<std::uint64_t> amounts_;  ///< of outstanding additions: MPI reads them later
     ThreadPool pool_;
 };
+
+/// Collective. Ranks that differ about the bytes share nothing.
+void MpiJob::share_with_node(const MpiJobConfig::Node& node) {
+    struct Sharing {
+        std::uint64_t node, bytes;
+    };
+    const Sharing mine{this_node(node.ranks), node.bytes};
+    std::vector<Sharing> all(static_cast<std::size_t>(ranks()));
+    check_mpi(PMPI_Allgather(&mine, 2, MPI_UINT64_T, all.data(), 2, MPI_UINT64_T, comm_), "MPI_Allgather",
+              ask_the_others);
+    std::vector<std::uint64_t> nodes;
+    for (const Sharing& one : all) {
+        if (one.bytes == 0 || one.bytes != all.front().bytes) return;
+        nodes.push_back(one.node);
+    }
+    if (!NodeSegment::is_of_use(nodes)) return;
+    node_segment_ = NodeSegment::make(comm_, nodes, node.bytes, node.prepare);
+    if (node_segment_ == nullptr) return;
+    node_memory_.data = node_segment_->data();
+    for (const std::uint64_t other : nodes)
+        node_memory_.is_here.push_back(other == mine.node);
+}
 
 std::unique_ptr<Transport> MpiJob::endpoint() {
     if (!threads_ && std::this_thread::get_id() != first_thread_)
@@ -324,7 +354,7 @@ int launch_mpi(const MpiJobConfig& config, int* argc, char*** argv,
     {
         const Communicator ends;
         try {
-            MpiJob job(config.segment_bytes, threads, ends);
+            MpiJob job(config, threads, ends);
             // Before unwinding, which would wait for ranks that never come.
             try {
                 program(job);

@@ -18,6 +18,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
 
 #include "transport/job.hpp"
 
@@ -30,6 +31,13 @@ struct MpiJobConfig {
     bool threads = true;
     /// Leaves MPI initialised for a later launch_mpi(); finish_mpi() finalises it.
     bool leave_started = false;
+    /// Memory for the ranks of each node, if there are nodes with several of them, and several nodes.
+    struct Node {
+        std::uint64_t bytes = 0;  ///< 0: none
+        std::uint64_t ranks = 0;  ///< how many consecutive ranks count as a node; 0: those of a machine
+        /// Called by one rank of each node when the memory is zero; false: there is to be none.
+        std::function<bool(std::span<std::byte> memory)> prepare;
+    } node;
 };
 
 /// Initialises MPI, runs `program` on each rank and finalises MPI. Collective over MPI_COMM_WORLD. An

@@ -47,11 +47,12 @@ struct Stencil {
 
 /// Counters of this rank, over all arrays.
 struct PrefetchStatistics {
-    std::uint64_t entries = 0;        ///< slices in the prefetch buffer
-    std::uint64_t bytes = 0;          ///< of their elements
-    std::uint64_t updates = 0;        ///< fetches of a slice
-    std::uint64_t updated_bytes = 0;  ///< of the elements that these fetched
-    std::uint64_t replica_reads = 0;  ///< sparse products that read a replica
+    std::uint64_t entries = 0;          ///< slices in the prefetch buffer
+    std::uint64_t bytes = 0;            ///< of their elements
+    std::uint64_t updates = 0;          ///< fetches of a slice
+    std::uint64_t updated_bytes = 0;    ///< of the elements that these fetched
+    std::uint64_t replica_reads = 0;    ///< sparse products that read a replica
+    std::uint64_t bytes_from_node = 0;  ///< of updated_bytes: those that other ranks of the node have fetched
 };
 PrefetchStatistics prefetch_statistics();
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The memory of a window's node buffer: one for the window's processes of a node.
+// Memory that processes of a node share, as the buffer of what they have fetched.
 //
 // It is in no file system. One process makes it (memfd_create), and the others open its descriptor by the
 // system's files of that process, which only the same user may. So it is gone with the last process that has
@@ -11,10 +11,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
-
-#include "base/types.hpp"
 
 namespace nearfetch {
 
@@ -26,11 +25,13 @@ class NodeSegment {
     /// Whether there is something to share: a node with several ranks, and another one.
     /// \param nodes of each rank, by this_node()
     static bool is_of_use(std::span<const std::uint64_t> nodes);
-    /// Collective over `comm`. \param nodes of each of its ranks, by this_node()
-    /// \param record_bytes as NodeBuffer has it; of the node's first one
+    /// Writes to new memory what all find there; false: there is to be none.
+    using Prepare = std::function<bool(std::span<std::byte> memory)>;
+    /// Collective over `comm`. \param nodes of each of its ranks, by this_node() \param bytes, prepare of the
+    /// node's first rank \pre `prepare` throws nothing
     /// \return nullptr on all ranks of a node, if one of them cannot map it, or is alone there
     static std::unique_ptr<NodeSegment> make(MPI_Comm comm, std::span<const std::uint64_t> nodes,
-                                             std::uint64_t record_bytes);
+                                             std::uint64_t bytes, const Prepare& prepare);
     ~NodeSegment();
     NodeSegment(const NodeSegment&) = delete;
     NodeSegment& operator=(const NodeSegment&) = delete;
@@ -38,7 +39,8 @@ class NodeSegment {
     std::byte* data() const noexcept { return data_; }
 
   private:
-    static std::unique_ptr<NodeSegment> make_in(MPI_Comm node, std::uint64_t record_bytes) noexcept;
+    static std::unique_ptr<NodeSegment> make_in(MPI_Comm node, std::uint64_t bytes,
+                                                const Prepare& prepare) noexcept;
     NodeSegment(std::byte* data, std::uint64_t bytes) noexcept : data_(data), bytes_(bytes) {}
 
     std::byte* data_;

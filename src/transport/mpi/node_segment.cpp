@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "mpi/node_segment.hpp"
+#include "transport/mpi/node_segment.hpp"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -10,13 +10,11 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
-#include <functional>
 #include <new>
 #include <set>
 #include <string_view>
 
 #include "base/mixed.hpp"
-#include "cache/node_buffer/node_buffer.hpp"
 
 namespace nearfetch {
 
@@ -102,7 +100,7 @@ bool NodeSegment::is_of_use(std::span<const std::uint64_t> nodes) {
 }
 
 std::unique_ptr<NodeSegment> NodeSegment::make(MPI_Comm comm, std::span<const std::uint64_t> nodes,
-                                               std::uint64_t record_bytes) {
+                                               std::uint64_t bytes, const Prepare& prepare) {
     int self = 0;
     PMPI_Comm_rank(comm, &self);
     const std::uint64_t here = nodes[static_cast<std::size_t>(self)];
@@ -111,23 +109,24 @@ std::unique_ptr<NodeSegment> NodeSegment::make(MPI_Comm comm, std::span<const st
         std::ranges::count(nodes, here) > 1 ? static_cast<int>(first - nodes.begin()) : MPI_UNDEFINED;
     MPI_Comm node = MPI_COMM_NULL;
     if (PMPI_Comm_split(comm, color, self, &node) != MPI_SUCCESS || node == MPI_COMM_NULL) return nullptr;
-    std::unique_ptr<NodeSegment> segment = make_in(node, record_bytes);
+    std::unique_ptr<NodeSegment> segment = make_in(node, bytes, prepare);
     PMPI_Comm_free(&node);
     return segment;
 }
 
 /// Collective over the processes of a node.
-std::unique_ptr<NodeSegment> NodeSegment::make_in(MPI_Comm node, std::uint64_t record_bytes) noexcept {
+std::unique_ptr<NodeSegment> NodeSegment::make_in(MPI_Comm node, std::uint64_t bytes,
+                                                  const Prepare& prepare) noexcept {
     int rank = 0;
     PMPI_Comm_rank(node, &rank);
     Descriptor made;
     int descriptor = -1;
     std::byte* data = nullptr;
     if (rank == 0) {
-        made = make_memory(NodeBuffer::memory_bytes(record_bytes));
+        made = make_memory(bytes);
         descriptor = static_cast<int>(made.number);
         data = map_memory(descriptor, made.bytes);
-        if (data != nullptr && !NodeBuffer::create({data, made.bytes}, record_bytes)) made.number = -1;
+        if (data != nullptr && !prepare({data, made.bytes})) made.number = -1;
     }
     if (PMPI_Bcast(&made, sizeof made, MPI_BYTE, 0, node) != MPI_SUCCESS) made.number = -1;
     if (rank != 0) {

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What ranks of a node find of each other's fetches, worked by hand: two ranks of one node, with ranks 2 and
+// 3 on another one.
+
+#include "pgas/node_sharing.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+
+#include "node_memories.hpp"
+
+namespace nearfetch {
+namespace {
+
+using pgas::NodeSharing;
+
+class NodeSharingTest : public ::testing::Test {
+  protected:
+    void fetch(NodeSharing& rank, const NodeSharing::Name& name, long value, NodeTime issued) {
+        const std::array<long, 2> bytes{value, -value};
+        rank.offer(name, issued, reinterpret_cast<const std::byte*>(bytes.data()));
+    }
+    /// 0: nothing.
+    long found(NodeSharing& rank, const NodeSharing::Name& name) {
+        std::array<long, 2> bytes{};
+        if (!rank.find(name, reinterpret_cast<std::byte*>(bytes.data()))) return 0;
+        EXPECT_EQ(bytes[1], -bytes[0]);
+        return bytes[0];
+    }
+    /// A moment that is later than all before.
+    static NodeTime later() {
+        const NodeTime before = steady_ns();
+        while (steady_ns() <= before + 1) {
+        }
+        return steady_ns();
+    }
+
+    const NodeMemories memories_{4, 2, 1 << 20};
+    NodeSharing first_{memories_.of_node(0)};
+    NodeSharing second_{memories_.of_node(0)};
+    NodeSharing far_{memories_.of_node(1)};
+    const NodeSharing::Name name_{2, 10, 20, 16};
+};
+
+TEST_F(NodeSharingTest, OneRankFindsWhatAnotherOneHasFetched) {
+    fetch(first_, name_, 7, later());
+    EXPECT_EQ(found(second_, name_), 7);
+    EXPECT_EQ(found(first_, name_), 7);
+    EXPECT_EQ(found(far_, name_), 0);
+    EXPECT_EQ(found(second_, {3, 10, 20, 16}), 0);
+    EXPECT_EQ(found(second_, {2, 11, 20, 16}), 0);
+    EXPECT_EQ(found(second_, {2, 10, 24, 16}), 0);
+}
+
+TEST_F(NodeSharingTest, RanksOfTheSameNodeAreNotLookedUp) {
+    EXPECT_FALSE(first_.serves(0));
+    EXPECT_FALSE(first_.serves(1));
+    EXPECT_TRUE(first_.serves(2));
+    EXPECT_TRUE(far_.serves(1));
+}
+
+TEST_F(NodeSharingTest, AfterAnAcquireOnlyLaterFetchesServe) {
+    const NodeTime before = later();
+    second_.acquired();
+    fetch(first_, name_, 1, before);
+    EXPECT_EQ(found(second_, name_), 0);
+    EXPECT_EQ(found(first_, name_), 1);
+    fetch(first_, name_, 2, later());
+    EXPECT_EQ(found(second_, name_), 2);
+}
+
+TEST_F(NodeSharingTest, ABarrierCountsFromItsFirstRank) {
+    for (std::uint64_t number = 0; number < 200; ++number) {
+        const NodeTime before = later();
+        for (NodeSharing* const rank : {&first_, &second_})
+            rank->reaches_barrier(number);
+        // Now and then it fails in all ranks.
+        if (number % 7 == 3) continue;
+        NodeSharing& early = number % 2 == 0 ? first_ : second_;
+        NodeSharing& late = number % 2 == 0 ? second_ : first_;
+        early.left_barrier(number);
+        fetch(early, name_, static_cast<long>(number) + 1, later());
+        late.left_barrier(number);
+        EXPECT_EQ(found(late, name_), static_cast<long>(number) + 1) << number;
+        const NodeSharing::Name other{3, 1, 1, 16};
+        fetch(early, other, 1, before);
+        EXPECT_EQ(found(late, other), 0) << number;
+    }
+}
+
+TEST_F(NodeSharingTest, WhatIsBeingFetchedIsWaitedFor) {
+    EXPECT_EQ(second_.may_wait_until(name_), 0u);
+    const NodeTime issued = later();
+    first_.announce(name_, issued);
+    EXPECT_GT(second_.may_wait_until(name_), issued);
+    second_.took(10'000'000'000);
+    EXPECT_GT(second_.may_wait_until(name_), issued + 10'000'000'000);
+    later();
+    second_.acquired();
+    EXPECT_EQ(second_.may_wait_until(name_), 0u) << "it may lack something";
+}
+
+TEST_F(NodeSharingTest, SharingEndsForAWhileWhereNobodyFindsAnything) {
+    const auto offers = [&](std::uint64_t count) {
+        for (std::uint64_t n = 0; n < count; ++n)
+            fetch(first_, {2, n, 0, 16}, 1, later());
+    };
+    const auto pause = [&] {
+        for (int n = 0;; ++n)
+            if (first_.serves(2)) return n;
+    };
+    offers(63);
+    EXPECT_EQ(pause(), 0);
+    offers(1);
+    EXPECT_EQ(pause(), 1024);
+    offers(64);
+    EXPECT_EQ(pause(), 2048);
+    // The other rank needs it.
+    offers(63);
+    EXPECT_EQ(found(second_, {2, 5, 0, 16}), 1);
+    offers(1);
+    EXPECT_EQ(pause(), 0);
+    offers(64);
+    EXPECT_EQ(pause(), 1024);
+}
+
+}  // namespace
+}  // namespace nearfetch
