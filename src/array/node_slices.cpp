@@ -63,8 +63,8 @@ struct Fragment {
 /// A slice, and some of its fragments.
 struct Share {
     SliceMove whole;
-    std::size_t fragments = 0;  ///< that it has
-    std::vector<Fragment> some;
+    std::size_t fragments = 0;  ///< how many it has
+    std::vector<Fragment> some = {};
 };
 
 /// One fetch of several slices.

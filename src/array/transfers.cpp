@@ -294,7 +294,7 @@ void get_slices(std::span<const SliceMove> moves, Packer packer, bool bypass_cac
         } else {
             const auto source = bypass_cache ? Context::Source::target : Context::Source::cache;
             const auto begin = [&](std::uint64_t address, std::byte* to, std::uint64_t bytes) {
-                return context.start(slice.owner, address, to, bytes, source);
+                return context.start<std::byte>(slice.owner, address, to, bytes, source);
             };
             start_gets(move, begin, [&](Transfer transfer) { outstanding.add(std::move(transfer)); });
         }
@@ -352,7 +352,7 @@ std::vector<Transfer> start_get_slices(std::span<const SliceMove> moves) {
     for (const SliceMove& move : moves) {
         if (move.slice.bytes() == 0) continue;
         const auto begin = [&](std::uint64_t address, std::byte* to, std::uint64_t bytes) {
-            return context.start(move.slice.owner, address, to, bytes, Context::Source::target);
+            return context.start<std::byte>(move.slice.owner, address, to, bytes, Context::Source::target);
         };
         start_gets(move, begin, [&](Transfer transfer) { transfers.push_back(std::move(transfer)); });
     }
@@ -380,8 +380,8 @@ void put_slices(std::span<const SliceMove> moves, Code unpack_code) {
             });
         } else {
             Runs(move).for_each([&](const Run& run) {
-                outstanding.add(context.start(slice.owner, slice.address + run.part_offset,
-                                              move.packed + run.packed_offset, run.bytes));
+                outstanding.add(context.start<const std::byte>(slice.owner, slice.address + run.part_offset,
+                                                               move.packed + run.packed_offset, run.bytes));
             });
         }
     }

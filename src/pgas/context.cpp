@@ -162,7 +162,8 @@ template void Context::move_strided(Rank, std::uint64_t, const detail::Elements&
 template void Context::move_strided(Rank, std::uint64_t, const detail::Elements&, const std::byte*);
 
 template <class Byte>
-Transfer Context::start(Rank rank, std::uint64_t address, Byte* memory, std::size_t bytes, Source source) {
+Transfer Context::start(Rank rank, std::uint64_t address, std::type_identity_t<Byte>* memory,
+                        std::size_t bytes, Source source) {
     check_access(runtime_.job(), name_of(memory), rank, address, bytes);
     if (charged_) charge_accesses();
     if (bytes == 0 || rank == rank_) {
@@ -182,8 +183,8 @@ Transfer Context::start(Rank rank, std::uint64_t address, Byte* memory, std::siz
     using Pending = PendingTransfer<PageEngine::Pending<decltype(request)>>;
     return Transfer(std::make_unique<Pending>(*engine_, clock, request));
 }
-template Transfer Context::start(Rank, std::uint64_t, std::byte*, std::size_t, Source);
-template Transfer Context::start(Rank, std::uint64_t, const std::byte*, std::size_t, Source);
+template Transfer Context::start<std::byte>(Rank, std::uint64_t, std::byte*, std::size_t, Source);
+template Transfer Context::start<const std::byte>(Rank, std::uint64_t, const std::byte*, std::size_t, Source);
 
 void Context::prefetch(Rank rank, std::uint64_t address, std::size_t bytes) {
     if (!is_remote(rank) || engine_ == nullptr) return;

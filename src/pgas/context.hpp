@@ -7,6 +7,7 @@
 #include <atomic>
 #include <memory>
 #include <nearfetch/pgas.hpp>
+#include <type_traits>
 #include <vector>
 
 #include "cache/sync_clock/rank_clock.hpp"
@@ -79,9 +80,9 @@ class Context {
         cache,
         target  ///< the current bytes, past the cache; this thread's puts of them are written before
     };
-    /// Starts a get into memory, or a put of const bytes.
+    /// Starts a get into memory (of std::byte), or a put (of const std::byte).
     template <class Byte>
-    Transfer start(Rank rank, std::uint64_t address, Byte* memory, std::size_t bytes,
+    Transfer start(Rank rank, std::uint64_t address, std::type_identity_t<Byte>* memory, std::size_t bytes,
                    Source source = Source::cache);
     void prefetch(Rank rank, std::uint64_t address, std::size_t bytes);
 

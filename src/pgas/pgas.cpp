@@ -171,10 +171,10 @@ std::uint64_t reallocate(std::uint64_t address, std::size_t bytes, std::size_t w
     return Context::here().runtime().reallocate(address, bytes, wanted_bytes);
 }
 Transfer start_get(Rank rank, std::uint64_t address, void* to, std::size_t bytes) {
-    return Context::here().start(rank, address, static_cast<std::byte*>(to), bytes);
+    return Context::here().start<std::byte>(rank, address, static_cast<std::byte*>(to), bytes);
 }
 Transfer start_put(Rank rank, std::uint64_t address, const void* from, std::size_t bytes) {
-    return Context::here().start(rank, address, static_cast<const std::byte*>(from), bytes);
+    return Context::here().start<const std::byte>(rank, address, static_cast<const std::byte*>(from), bytes);
 }
 void call(Rank rank, Code code, const void* closure, std::size_t closure_bytes, void* result,
           std::size_t result_bytes) {

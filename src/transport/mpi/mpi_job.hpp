@@ -36,8 +36,8 @@ struct MpiJobConfig {
         std::uint64_t bytes = 0;  ///< 0: none
         std::uint64_t ranks = 0;  ///< how many consecutive ranks count as a node; 0: those of a machine
         /// Called by one rank of each node when the memory is zero; false: there is to be none.
-        std::function<bool(std::span<std::byte> memory)> prepare;
-    } node;
+        std::function<bool(std::span<std::byte> memory)> prepare = {};
+    } node = {};
 };
 
 /// Initialises MPI, runs `program` on each rank and finalises MPI. Collective over MPI_COMM_WORLD. An
