@@ -120,9 +120,13 @@ class NodeFetch {
             moves_.push_back(fragment.move);
     }
     void fetch(const OverlapWork& overlap_work) {
+        if (moves_.empty()) {
+            if (overlap_work) overlap_work();
+            return;
+        }
         const NodeTime begin = steady_ns();
         get_slices(moves_, packer_, true, packing_, overlap_work);
-        if (!moves_.empty()) near_.took(steady_ns() - begin);
+        near_.took(steady_ns() - begin);
     }
     template <class Visit>
     void for_each_missing(const Visit& visit) {
