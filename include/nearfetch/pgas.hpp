@@ -435,9 +435,9 @@ void compute(std::uint64_t ns);
 /// This thread's clock.
 std::uint64_t now_ns();
 
-/// Counters of this thread's cache, or of its messages without a cache. Names are those of the counters'
-/// table, and waited_ns: the time the thread waited for gets, puts and releases. In tasks and functions of
-/// on() they begin at 0.
+/// Counters of this thread's cache, or of its messages without a cache, as the counters' table names them;
+/// waited_ns for gets, puts and releases; calls of functions of on() and of arrays' owners (a message each
+/// way), and their call_bytes. In tasks and functions of on() they begin at 0.
 class Statistics {
   public:
     std::vector<std::pair<std::string_view, std::uint64_t>> rows;

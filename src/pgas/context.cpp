@@ -264,7 +264,7 @@ void Context::release(Rank rank, ByteRange range) {
 }
 
 TransferStatistics Context::all_statistics() const {
-    TransferStatistics all{direct_.counters(), direct_.waited_ns()};
+    TransferStatistics all{direct_.counters(), direct_.waited_ns(), remote_calls_.counts()};
     if (engine_ != nullptr) {
         all.counters.add(engine_->cache().counters());
         all.waited_ns += engine_->waited_ns();
@@ -278,6 +278,8 @@ TransferStatistics Context::statistics(Counting counting) {
     for (const PageCacheCounterInfo& row : page_cache_counter_table)
         fresh.counters.*row.member -= taken_.counters.*row.member;
     fresh.waited_ns -= taken_.waited_ns;
+    fresh.calls.calls -= taken_.calls.calls;
+    fresh.calls.bytes -= taken_.calls.bytes;
     if (counting == Counting::begins_anew) taken_ = all;
     return fresh;
 }

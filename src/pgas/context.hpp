@@ -32,10 +32,12 @@ struct SyncState {
 struct TransferStatistics {
     PageCacheCounters counters;   ///< of the thread's cache, or of its messages without a cache
     std::uint64_t waited_ns = 0;  ///< time that the thread waited for the network
+    CallCounts calls;
 
     void add(const TransferStatistics& other) noexcept {
         counters.add(other.counters);
         waited_ns += other.waited_ns;
+        calls.add(other.calls);
     }
 };
 

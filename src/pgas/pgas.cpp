@@ -36,6 +36,8 @@ Statistics rows_of(const pgas::TransferStatistics& all) {
     for (const PageCacheCounterInfo& row : page_cache_counter_table)
         result.rows.emplace_back(row.name, all.counters.*row.member);
     result.rows.emplace_back("waited_ns", all.waited_ns);
+    result.rows.emplace_back("calls", all.calls.calls);
+    result.rows.emplace_back("call_bytes", all.calls.bytes);
     return result;
 }
 

@@ -30,6 +30,7 @@ void RemoteCalls::send(const RemoteCall& call) {
     header.result_bytes = static_cast<std::uint32_t>(call.result_bytes);
     header.number = calls_++;
     header.code = call.code;
+    counts_.add({1, call.closure.size()});
     runtime_.job().send(call.rank, Runtime::server_port, compose(header, call.closure));
 }
 
@@ -55,6 +56,7 @@ std::string RemoteCalls::run(std::span<const RemoteCall> calls, const CallLimits
         const RemoteCall& each = calls[number];
         bytes -= each.result_bytes;
         const auto body = body_of(reply.bytes);
+        counts_.bytes += body.size();
         if (answer.kind == Header::Kind::error)
             problem = "on rank " + std::to_string(each.rank) + ": " +
                       std::string(reinterpret_cast<const char*>(body.data()), body.size());

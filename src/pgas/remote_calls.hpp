@@ -40,6 +40,17 @@ struct CallLimits {
     std::uint64_t result_bytes = ~std::uint64_t{0};
 };
 
+/// Calls that were made: a request and an answer each, and the bytes of both.
+struct CallCounts {
+    std::uint64_t calls = 0;
+    std::uint64_t bytes = 0;
+
+    void add(const CallCounts& other) noexcept {
+        calls += other.calls;
+        bytes += other.bytes;
+    }
+};
+
 /// The calls of one thread.
 class RemoteCalls {
   public:
@@ -54,6 +65,7 @@ class RemoteCalls {
     /// Makes checked calls concurrently, starting in order, and waits for the results.
     /// \return the text of the last remote exception; empty if there was none
     std::string run(std::span<const RemoteCall> calls, const CallLimits& limits);
+    const CallCounts& counts() const noexcept { return counts_; }
 
   private:
     void send(const RemoteCall& call);
@@ -61,6 +73,7 @@ class RemoteCalls {
     Runtime& runtime_;
     Port port_;
     std::uint32_t calls_ = 0;  ///< number of the last call
+    CallCounts counts_;
 };
 
 }  // namespace nearfetch::pgas
