@@ -37,6 +37,7 @@
 #include <nearfetch/detail/array/observe.hpp>
 #include <nearfetch/detail/array/packing.hpp>
 #include <nearfetch/detail/array/prefetch.hpp>
+#include <nearfetch/detail/array/scattered.hpp>
 #include <nearfetch/detail/array/slices.hpp>
 #include <nearfetch/detail/array/tasks.hpp>
 #include <nearfetch/detail/array/view.hpp>
@@ -53,8 +54,9 @@ class Gather;
 template <class T, std::size_t N, Distribution D>
 class PrefetchedElement;
 
+/// It also has accesses to scattered elements, and atomic updates: see detail::ScatteredAccess.
 template <class T, std::size_t N, Distribution D = Block>
-class DistributedArray {
+class DistributedArray : public detail::ScatteredAccess<DistributedArray<T, N, D>, T, N> {
     static_assert(std::is_trivially_copyable_v<T>, "bytes are all that is moved");
 
   public:
@@ -319,6 +321,7 @@ class DistributedArray {
     friend class Gather;
     template <class>
     friend class SparseMatrix;
+    friend detail::ScatteredAccess<DistributedArray, T, N>;
     using Part = detail::ArrayPart<T, N, D>;
     /// A pattern that was called, to request it again.
     struct Pattern {
@@ -398,20 +401,22 @@ class DistributedArray {
     [[gnu::noinline]] T find_and_read(Index<N> i) const {
         check(i);
         const Location<N> location = layout_.locate(i);
-        if (may_be_prefetched(i)) {
-            T value;
-            if (const auto [slice, position] =
-                    array_prefetch_.find(location.rank, location.local, location.position);
-                slice != nullptr) {
-                if constexpr (D::contiguous) array_prefetch_.remember_used(i, slice);
-                return detail::read_slice(*slice, array_prefetch_.packing(), position, value)
-                           ? value
-                           : nearfetch::get(pointer(location));
-            }
-        }
+        T value;
+        if (read_prefetched(i, location, value)) return value;
+        observe_read(location);
+        return nearfetch::get(pointer(location));
+    }
+    /// Reads an element, if it is prefetched. \return whether it was read
+    bool read_prefetched(const Index<N>& i, const Location<N>& location, T& value) const {
+        if (!may_be_prefetched(i)) return false;
+        const auto [slice, position] = array_prefetch_.find(location.rank, location.local, location.position);
+        if (slice == nullptr) return false;
+        if constexpr (D::contiguous) array_prefetch_.remember_used(i, slice);
+        return detail::read_slice(*slice, array_prefetch_.packing(), position, value);
+    }
+    void observe_read(const Location<N>& location) const {
         if (observer_ != nullptr) [[unlikely]]
             observer_->read(location.rank, location.position);
-        return nearfetch::get(pointer(location));
     }
     void write_remote(const Index<N>& i, const T& value) {
         check(i);

@@ -75,6 +75,13 @@ class Runs {
     std::size_t first_ = 3;  ///< first dimension that a run spans
 };
 
+/// All that this rank has of the slice's array. \pre this rank is the owner
+inline std::byte* own_part(const Slice& slice) {
+    const auto elements =
+        static_cast<std::uint64_t>(slice.part[0] * slice.part[1] * slice.part[2] * slice.part[3]);
+    return local(slice.address, elements * slice.element_bytes);
+}
+
 /// Header, set and elements as one message.
 inline std::vector<std::byte> make_pack_message(const Slice& slice, std::span<const std::byte> encoded_set,
                                                 std::span<const std::byte> elements) {

@@ -32,6 +32,8 @@ struct Limits {
 };
 // About one round trip.
 constexpr Limits active_owner_limits{4, 8 * 1024};
+// For moves of few messages: no more than a request and its answer.
+constexpr Limits few_messages_limits{2, 8 * 1024};
 // For owners that should stay passive: beyond these, GETs take several times as long.
 constexpr Limits passive_owner_limits{16, 16 * 1024};
 // Limit of outstanding transfers per thread.
@@ -139,26 +141,24 @@ class OutstandingTransfers {
     std::deque<Transfer> transfers_;
 };
 
-std::byte* own_part(const Slice& slice) {
-    const auto elements =
-        static_cast<std::uint64_t>(slice.part[0] * slice.part[1] * slice.part[2] * slice.part[3]);
-    return local(slice.address, elements * slice.element_bytes);
-}
-
 void pack(const Slice& slice, const Runs& runs, std::byte* packed) {
     const std::byte* const part = own_part(slice);
     runs.for_each(
         [&](const Run& run) { copy_bytes(packed + run.packed_offset, part + run.part_offset, run.bytes); });
 }
 
-void unpack(const Slice& slice, const std::byte* packed) {
+void unpack(const Slice& slice, const Runs& runs, const std::byte* packed) {
     std::byte* const part = own_part(slice);
-    Runs(slice).for_each(
+    runs.for_each(
         [&](const Run& run) { copy_bytes(part + run.part_offset, packed + run.packed_offset, run.bytes); });
 }
 
 bool may_ask(Context& context, const SliceMove& move) {
     return bytes_of(move) <= most_answer_bytes && context.runtime().job().threads();
+}
+
+const Limits& limits_of(const SliceMove& move) {
+    return move.few_messages ? few_messages_limits : active_owner_limits;
 }
 
 /// Whether the distribution has a packing of its own for this.
@@ -217,7 +217,7 @@ class PackCalls {
 /// Whether the owner should pack: there would be many GETs, or many unwanted bytes.
 bool owner_packs(Context& context, const SliceMove& move, Packer packer, const SlicePacking& packing) {
     if (packs_own_way(packing, move) && packer == Packer::owner && may_ask(context, move)) return true;
-    const Limits& most = packer == Packer::owner ? active_owner_limits : passive_owner_limits;
+    const Limits& most = packer != Packer::owner ? passive_owner_limits : limits_of(move);
     std::int64_t gets = 0;
     std::uint64_t bytes = 0;
     for_each_covering_get(Runs(move), [&](std::span<const Run> runs) {
@@ -231,8 +231,50 @@ bool owner_packs(Context& context, const SliceMove& move, Packer packer, const S
 bool owner_unpacks(Context& context, const SliceMove& move) {
     std::int64_t puts = 0;
     Runs(move).for_each([&](const Run&) { ++puts; });
-    return puts > active_owner_limits.messages && may_ask(context, move);
+    return puts > limits_of(move).messages && may_ask(context, move);
 }
+
+/// Calls that have owners write elements, a few at a time.
+class UpdateCalls {
+  public:
+    UpdateCalls(Context& context, Code code)
+        : context_(context), code_(context.runtime().code_offset(code)) {}
+
+    /// Without a run() it is lost.
+    void add(const SliceMove& move) {
+        const std::uint64_t bytes = bytes_of(move);
+        messages_.push_back(make_pack_message(move.slice, Runs::encoded_set_of(move), {move.packed, bytes}));
+        calls_.push_back({move.slice.owner, code_, messages_.back(), 0, {}, true});
+        moves_.push_back(move);
+        bytes_ += bytes;
+        if (bytes_ >= most_together_bytes) run();
+    }
+    void run() {
+        if (calls_.empty()) return;
+        pgas::call(context_, calls_, std::memory_order_release, {most_asked, most_asked_bytes});
+        // The cache's copies of these bytes are stale now.
+        for (const SliceMove& move : moves_)
+            for_each_covering_get(Runs(move), [&](std::span<const Run> runs) {
+                const std::uint64_t address = move.slice.address;
+                context_.forget(move.slice.owner, {address + runs.front().part_offset,
+                                                   address + runs.back().part_offset + runs.back().bytes});
+            });
+        messages_.clear();
+        calls_.clear();
+        moves_.clear();
+        bytes_ = 0;
+    }
+
+  private:
+    static constexpr std::uint64_t most_together_bytes = std::uint64_t{1} << 20;
+
+    Context& context_;
+    std::int64_t code_;
+    std::deque<std::vector<std::byte>> messages_;
+    std::vector<pgas::RemoteCall> calls_;
+    std::vector<SliceMove> moves_;
+    std::uint64_t bytes_ = 0;
+};
 
 }  // namespace
 
@@ -274,7 +316,8 @@ void pack_here(const void* closure, void* result) {
 
 void unpack_here(const void* closure, void* /*result*/) {
     const auto* const request = static_cast<const PackRequest*>(closure);
-    unpack(request->slice, reinterpret_cast<const std::byte*>(request + 1));
+    const std::span encoded_set(reinterpret_cast<const std::byte*>(request + 1), request->set_bytes);
+    unpack(request->slice, Runs(request->slice, encoded_set), encoded_set.data() + encoded_set.size());
 }
 
 void get_slices(std::span<const SliceMove> moves, Packer packer, bool bypass_cache,
@@ -362,22 +405,15 @@ std::vector<Transfer> start_get_slices(std::span<const SliceMove> moves) {
 void put_slices(std::span<const SliceMove> moves, Code unpack_code) {
     Context& context = Context::here();
     const Rank self = context.runtime().job().rank();
-    const std::int64_t code = context.runtime().code_offset(unpack_code);
     OutstandingTransfers outstanding;
+    UpdateCalls asked(context, unpack_code);
     for (const SliceMove& move : moves) {
         const Slice& slice = move.slice;
-        if (slice.bytes() == 0) continue;
+        if (bytes_of(move) == 0) continue;
         if (slice.owner == self) {
-            unpack(slice, move.packed);
+            unpack(slice, Runs(move), move.packed);
         } else if (owner_unpacks(context, move)) {
-            const std::vector<std::byte> message = make_pack_message(slice, {}, {move.packed, slice.bytes()});
-            const pgas::RemoteCall call{slice.owner, code, message, 0, {}, true};
-            pgas::call(context, std::span(&call, 1), std::memory_order_release);
-            // The cache's copies of these bytes are stale now.
-            Runs(move).for_each([&](const Run& run) {
-                const std::uint64_t address = slice.address + run.part_offset;
-                context.forget(slice.owner, {address, address + run.bytes});
-            });
+            asked.add(move);
         } else {
             Runs(move).for_each([&](const Run& run) {
                 outstanding.add(context.start<const std::byte>(slice.owner, slice.address + run.part_offset,
@@ -385,7 +421,15 @@ void put_slices(std::span<const SliceMove> moves, Code unpack_code) {
             });
         }
     }
+    asked.run();
     outstanding.wait_for_all();
+}
+
+void combine_slices(std::span<const SliceMove> moves, Code combine) {
+    UpdateCalls asked(Context::here(), combine);
+    for (const SliceMove& move : moves)
+        asked.add(move);
+    asked.run();
 }
 
 }  // namespace nearfetch::detail

@@ -69,6 +69,7 @@ struct SliceMove {
     Slice slice;
     std::byte* packed = nullptr;
     const IndexSet* only = nullptr;  ///< as in PrefetchedSlice
+    bool few_messages = false;       ///< more than two GETs or PUTs: the owner packs or unpacks
 };
 
 /// Run at the owner, with a PackRequest.
@@ -114,6 +115,9 @@ void get_slices(std::span<const SliceMove> moves, Packer packer, bool bypass_cac
 /// Bypasses the cache and leaves owners passive. The buffers have to stay until all transfers are done.
 std::vector<Transfer> start_get_slices(std::span<const SliceMove> moves);
 void put_slices(std::span<const SliceMove> moves, Code unpack);
+/// Runs `combine`, a code of combining.hpp, at the owners: one message each.
+/// \throws Error where owners do not answer
+void combine_slices(std::span<const SliceMove> moves, Code combine);
 
 /// Indices of one dimension, as ascending ranges.
 using IndexRanges = std::vector<std::pair<std::int64_t, std::int64_t>>;
