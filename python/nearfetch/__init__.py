@@ -26,6 +26,7 @@ from nearfetch.errors import CollectiveError, Error, IndexingError, NearfetchErr
 
 if TYPE_CHECKING:
     from nearfetch.arrays import (
+        ArrayTransfer,
         BlockArray,
         BlockCyclicArray,
         CyclicArray,
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "ArrayTransfer",
     "BlockArray",
     "BlockCyclicArray",
     "CollectiveError",

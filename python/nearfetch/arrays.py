@@ -17,17 +17,20 @@ import operator
 import sys
 from typing import Any, Iterator, Optional, Sequence, Union
 
+from nearfetch.advanced import locate, places
+from nearfetch.bulk_access import ArrayTransfer, BulkAccess
 from nearfetch.dense import BLOCK, BLOCK_CYCLIC, CYCLIC, ArrayLayout, Dense
 from nearfetch.elements import bytes_of, checked_dtype, without_padding
 from nearfetch.errors import Error
 from nearfetch.gathering import Gather
-from nearfetch.indexing import scattered, select, words_of
+from nearfetch.indexing import scattered
 from nearfetch.numerical import np
 from nearfetch.numpy_functions import refuse
 from nearfetch.numpy_methods import NumpyMethods
 from nearfetch.prefetching import ArrayPrefetching, PrefetchPhase, PrefetchTransfer
 
 __all__ = [
+    "ArrayTransfer",
     "BlockArray",
     "BlockCyclicArray",
     "CyclicArray",
@@ -39,7 +42,7 @@ __all__ = [
 Shape = Union[int, Sequence[int]]
 
 
-class DistributedArray(ArrayPrefetching, NumpyMethods):
+class DistributedArray(ArrayPrefetching, BulkAccess, NumpyMethods):
     """The common part of all distributions; make one of the derived classes."""
 
     _distribution = BLOCK
@@ -78,27 +81,24 @@ class DistributedArray(ArrayPrefetching, NumpyMethods):
     # Global view.
 
     def __getitem__(self, key: Any) -> Any:
-        """An element as a numpy scalar, or a copy of a slice as a numpy array.
+        """An element as a numpy scalar, or a copy of what numpy selects as a numpy array.
 
-        Own and prefetched parts of a slice are read locally. The others come in one message, or a few,
-        from each owner. Raises IndexingError out of bounds, and for lists, masks and arrays.
+        Keys are those of numpy, without new axes: integers, slices, an ellipsis, arrays of indices, and masks
+        of the first dimensions. Own and prefetched elements are read locally. The others come in one message
+        or two from each owner, a box in a few. Raises IndexingError for other keys and out of bounds.
         """
         if self._read(key):
             return self._element_read()
-        chosen = select(key, self._lower, self._upper)
-        if chosen.is_empty:
-            return np.empty(chosen.shape, self._dtype)
-        lower, upper = chosen.lower, chosen.upper
-        box = np.empty([end - first for first, end in zip(lower, upper)], self._dtype)
-        self._native.get(lower, upper, bytes_of(box))
-        if chosen.is_box:
-            return box.reshape(chosen.shape)
-        return box[chosen.in_box].copy()
+        named = locate(key, self._lower, self._upper)
+        found = np.empty(named.shape, self._dtype)
+        self._native.get(*named.where, bytes_of(found))
+        return named.result(found)
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        """Writes an element, or a slice: `value` is broadcast and converted as in numpy.
+        """Writes an element, or what numpy selects: `value` is broadcast and converted as in numpy.
 
-        A strided slice is written element by element, through the cache.
+        Of an index that an array names twice the last value counts. With a distributed mask each rank writes
+        the scalar `value` to its own elements. Messages and errors are those of reading.
         """
         try:
             self._cell[0] = value
@@ -107,20 +107,12 @@ class DistributedArray(ArrayPrefetching, NumpyMethods):
         else:
             if self._write(key):
                 return
-        chosen = select(key, self._lower, self._upper)
-        values = np.empty(chosen.shape, self._dtype)
-        values[...] = value
-        if chosen.is_empty:
+        if isinstance(key, Dense):
+            self._put_masked(key, value)
             return
-        values = values.reshape(chosen.full_shape)
-        if chosen.is_box:
-            self._native.put(chosen.lower, chosen.upper, bytes_of(values))
-            return
-        turned = tuple(slice(None, None, -1 if one.step < 0 else 1) for one in chosen.ranges)
-        steps = [abs(one.step) for one in chosen.ranges]
-        self._native.put_steps(
-            chosen.lower, chosen.upper, steps, bytes_of(np.ascontiguousarray(values[turned]))
-        )
+        named = locate(key, self._lower, self._upper)
+        values = named.packed(self._values(named.shape, value))
+        self._native.put(*named.where, bytes_of(values))
 
     def __iter__(self) -> Iterator[Any]:
         return (self[index] for index in range(self._lower[0], self._upper[0]))
@@ -257,18 +249,12 @@ class DistributedArray(ArrayPrefetching, NumpyMethods):
     def contribute(self, indices: Any, values: Any) -> None:
         """Adds `values` to elements: at once if own, at `accumulate_ghosts()` if prefetched.
 
-        `indices` is a key of `a[...]` or `take()`; repeated ones are added repeatedly. Reads do not see
+        `indices` is a key of `a[...]`; repeated ones are added repeatedly. Reads do not see
         contributions before. For numeric dtypes; integers wrap around. Raises Error, and adds nothing, if
         an element is neither own nor prefetched.
         """
-        if any(isinstance(word, slice) or word is Ellipsis for word in words_of(indices)):
-            chosen = select(indices, self._lower, self._upper)
-            rows, _ = scattered(np.ix_(*chosen.ranges), self._lower, self._upper)
-            shape = chosen.shape
-        else:
-            rows, shape = scattered(indices, self._lower, self._upper)
-        added = np.empty(shape, self._dtype)
-        added[...] = values
+        rows, shape = places(indices, self._lower, self._upper)
+        added = self._values(shape, values)
         self._native.contribute(bytes_of(rows), bytes_of(added), self._kind())
 
     def accumulate_ghosts(self) -> None:
@@ -285,10 +271,6 @@ class DistributedArray(ArrayPrefetching, NumpyMethods):
         [0, 0, 20, 2, 0, 0]
         """
         self._native.accumulate_ghosts(self._kind())
-
-    def _kind(self) -> str:
-        # The native side adds numbers in native byte order.
-        return self._dtype.kind if self._dtype.isnative else "V"
 
 
 class BlockArray(DistributedArray):

@@ -164,9 +164,9 @@ class Dense(Elements):
 
     def _read_product(self, indices: Sequence[Union[range, np.ndarray]]) -> np.ndarray:
         """The elements at all combinations of these indices, one list for each dimension. One-sided."""
-        if all(isinstance(one, range) and one.step == 1 for one in indices):
-            return self[tuple(slice(one.start, one.stop) for one in indices)]
-        return self.take(np.ix_(*(_numbers_of(one) for one in indices)))
+        if all(isinstance(one, range) for one in indices):
+            return self[tuple(slice(one.start, one.stop, one.step) for one in indices)]
+        return self[np.ix_(*(_numbers_of(one) for one in indices))]
 
 
 def _numbers_of(indices: Union[range, np.ndarray]) -> np.ndarray:
@@ -240,7 +240,7 @@ def redistributed(array: Dense, layout: ArrayLayout) -> Dense:
     if array.local.size:
         own = [array._own_indices(dimension) for dimension in range(array.ndim)]
         lower, upper = [one.start for one in own], [one.stop for one in own]
-        copied._native.put(lower, upper, bytes_of(array.local))
+        copied._native.put(lower, upper, [], b"", bytes_of(array.local))
     _native.barrier()
     return copied
 

@@ -246,7 +246,7 @@ def _read(array: DistributedArray, stored: Stored, what: str) -> None:
 
     def move(box: Box) -> None:
         values = np.ascontiguousarray(stored.elements[box.slices], kind.dtype)
-        array._native.put(list(box.lower), list(box.upper), bytes_of(values))
+        array._native.put(list(box.lower), list(box.upper), [], b"", bytes_of(values))
 
     each(boxes, kind.dtype.itemsize, what, move)
 

@@ -49,9 +49,13 @@ class Selection(NamedTuple):
         return all(one.step == 1 or len(one) == 1 for one in self.ranges)
 
     @property
-    def in_box(self) -> tuple[Any, ...]:
-        """The key that takes the result out of the box."""
-        return tuple(slice(None, None, one.step) if kept else 0 for one, kept in zip(self.ranges, self.kept))
+    def steps(self) -> list[int]:
+        """The distance of the indices of each dimension, at least 1."""
+        return [abs(one.step) if len(one) > 1 else 1 for one in self.ranges]
+
+    def turned(self, elements: np.ndarray) -> np.ndarray:
+        """Elements of `full_shape` with ascending indices in the order of the key, or the other way round."""
+        return elements[tuple(slice(None, None, -1 if one.step < 0 else 1) for one in self.ranges)]
 
 
 def select(key: Any, lower: Sequence[int], upper: Sequence[int]) -> Selection:
@@ -60,13 +64,13 @@ def select(key: Any, lower: Sequence[int], upper: Sequence[int]) -> Selection:
     If all bounds begin at 0, negative indices count from the end, as in numpy. Raises IndexingError out of
     bounds, and for keys other than integers, slices and an ellipsis.
     """
-    words = _filled(key, len(lower))
+    words = word_per_dimension(key, len(lower))
     from_zero = not any(lower)
     ranges, kept = [], []
     for dimension, word in enumerate(words):
         begin, end = lower[dimension], upper[dimension]
         if isinstance(word, slice):
-            ranges.append(_slice(word, begin, end, from_zero, dimension))
+            ranges.append(range_of(word, begin, end, from_zero, dimension))
         else:
             at = _index(word, end, from_zero, dimension)
             if not begin <= at < end:
@@ -81,7 +85,7 @@ def select(key: Any, lower: Sequence[int], upper: Sequence[int]) -> Selection:
 
 def select_existing(key: Any, lower: Sequence[int], upper: Sequence[int]) -> Selection:
     """The same, but an index out of bounds selects nothing, and all dimensions are kept."""
-    words = list(_filled(key, len(lower)))
+    words = list(word_per_dimension(key, len(lower)))
     for dimension, word in enumerate(words):
         if isinstance(word, slice):
             continue
@@ -102,14 +106,15 @@ def scattered(indices: Any, lower: Sequence[int], upper: Sequence[int]) -> tuple
         raise IndexingError(
             f"indices of {len(words)} dimensions (the array has {len(lower)}): use an array for each"
         )
-    columns = [_column(word, lower[at], upper[at], not any(lower), at) for at, word in enumerate(words)]
+    columns = [column(word, lower[at], upper[at], not any(lower), at) for at, word in enumerate(words)]
     together = np.broadcast_arrays(*columns)
     rows = np.stack([one.reshape(-1) for one in together], axis=1)
     return np.ascontiguousarray(rows), together[0].shape
 
 
-def _column(word: Any, begin: int, end: int, from_zero: bool, dimension: int) -> np.ndarray:
-    given = np.asarray(word)
+def column(word: Any, begin: int, end: int, from_zero: bool, dimension: int) -> np.ndarray:
+    """The indices that an integer, or an integer array, names in a dimension. Raises IndexingError."""
+    given = as_numpy(word)
     if given.dtype.kind not in "iu" and given.size:
         raise IndexingError(
             f"indices of {given.dtype} in dimension {dimension} (they are counted): use whole numbers"
@@ -122,6 +127,16 @@ def _column(word: Any, begin: int, end: int, from_zero: bool, dimension: int) ->
         )
     known = given.astype(np.int64)
     return np.where(known < 0, known + end, known) if from_zero else known
+
+
+def as_numpy(word: Any) -> np.ndarray:
+    """A list or array in a key. Raises IndexingError for distributed ones."""
+    if hasattr(word, "_native"):
+        raise IndexingError(
+            f"an index by a {type(word).__name__} (each rank would fetch all of it): use np.asarray() of it, "
+            "or own elements: a.local[mask.local]"
+        )
+    return np.asarray(word)
 
 
 def key_of(indices: Sequence[np.ndarray]) -> tuple[Any, ...]:
@@ -140,8 +155,11 @@ def words_of(key: Any) -> tuple[Any, ...]:
     return key if isinstance(key, tuple) else (key,)
 
 
-def _filled(key: Any, dimensions: int) -> tuple[Any, ...]:
-    """One word per dimension: an ellipsis, or the end, stands for dimensions that are not named."""
+def word_per_dimension(key: Any, dimensions: int) -> tuple[Any, ...]:
+    """One word per dimension: an ellipsis, or the end, stands for dimensions that are not named.
+
+    Raises IndexingError for two ellipses, and for too many dimensions.
+    """
     words = words_of(key)
     gaps = [at for at, word in enumerate(words) if word is Ellipsis]
     if len(gaps) > 1:
@@ -169,11 +187,13 @@ def _number(word: Any, dimension: int) -> int:
             pass
     raise IndexingError(
         f"an index of type {type(word).__name__} in dimension {dimension} (elements are chosen by whole "
-        "numbers, slices and an ellipsis): read a slice, and index the numpy array that it gives"
+        "numbers, slices, an ellipsis, and arrays of indices or masks): use these, and numpy's functions for "
+        "the array that they give"
     )
 
 
-def _slice(word: slice, begin: int, end: int, from_zero: bool, dimension: int) -> range:
+def range_of(word: slice, begin: int, end: int, from_zero: bool, dimension: int) -> range:
+    """The indices that a slice names in a dimension. Raises IndexingError."""
     if from_zero:
         try:
             return range(*word.indices(end))

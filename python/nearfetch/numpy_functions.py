@@ -109,6 +109,11 @@ _implements(np.iscomplexobj)(lambda x: x.dtype.kind == "c")
 _implements(np.isrealobj)(lambda x: x.dtype.kind != "c")
 _implements(np.array_repr, np.array_str)(lambda a: repr(a))
 
+# One-sided accesses.
+
+_implements(np.take)(lambda a, indices, axis=None: a.take(indices, axis))
+_implements(np.put)(lambda a, ind, v: a.put(ind, v))
+
 
 @_implements(np.result_type)
 def _result_type(*operands: Any) -> np.dtype:

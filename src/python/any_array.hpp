@@ -10,8 +10,7 @@
 #include <span>
 #include <vector>
 
-#include "python/adding.hpp"
-#include "python/any_elements.hpp"
+#include "python/any_accesses.hpp"
 #include "python/any_gather.hpp"
 
 namespace nearfetch::python {
@@ -26,7 +25,7 @@ struct Plan {
 
 enum class Pattern : std::uint8_t { stencil, row_wise, column_wise, transpose };
 
-class AnyArray : public AnyElements {
+class AnyArray : public AnyAccesses {
   public:
     virtual std::vector<Rank> grid() const = 0;
     /// How many indices a rank owns in each dimension.
@@ -35,18 +34,11 @@ class AnyArray : public AnyElements {
     virtual std::span<std::byte> local() const = 0;
     virtual detail::IndexRanges local_indices(std::size_t dimension) const = 0;
 
-    /// Packed boxes.
-    virtual void get(const AnyBox& box, std::span<std::byte> to) const = 0;
-    virtual void get_from_owners(const AnyBox& box, std::span<std::byte> to) const = 0;
-    virtual void put(const AnyBox& box, std::span<const std::byte> from) = 0;
     virtual void fill(const void* value) = 0;
     /// \throws Error for another shape or element size
     virtual void assign(const AnyArray& from) = 0;
     /// Changes bounds, and the grid unless empty. \throws Error as DistributedArray
     virtual void resize(const Plan& plan) = 0;
-    /// Adds to own and prefetched elements, or to none. \throws Error if an element is neither
-    virtual void contribute(Indices indices, std::span<const std::byte> values, Add add) = 0;
-    virtual void accumulate_ghosts(Add add) = 0;
 
     virtual void prefetch(Pattern pattern, std::int64_t depth, bool corners, const Prefetch& how) = 0;
     virtual void observe(std::uint64_t most_bytes) = 0;

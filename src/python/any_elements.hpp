@@ -31,7 +31,7 @@ class AnyElements : public Owned {
 
     virtual void read(Indices i, void* to) const = 0;
     virtual void write(Indices i, const void* from) = 0;
-    /// Reads elements one by one.
+    /// Elements of any order.
     virtual void read_many(Indices indices, std::span<std::byte> to) const = 0;
     /// Gathers each rank's bytes in rank order. Collective; the same size on all ranks.
     /// \param what name of the collective function

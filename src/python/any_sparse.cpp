@@ -17,6 +17,12 @@ class SparseOf final : public ElementsOf<AnySparse, SparseMatrix<Opaque<Bytes>>,
 
     explicit SparseOf(const SparsePlan& plan) : Base(plan.rows, plan.columns, triplets_of(plan)) {}
 
+    /// One by one, through the cache.
+    void read_many(Indices indices, std::span<std::byte> to) const override {
+        std::byte* element = to.data();
+        for (; !indices.empty(); indices = indices.subspan(2), element += Bytes)
+            this->read(indices, element);
+    }
     std::int64_t non_zeros() const override { return elements_.non_zeros(); }
     Rank owner(Indices i) const override { return elements_.layout().owner(index_of<2>(i)); }
     SparseRows<std::byte> local() override {

@@ -4,9 +4,13 @@
 #include <cstddef>
 #include <memory>
 #include <span>
+#include <string>
 #include <utility>
+#include <vector>
 
+#include "python/access_task.hpp"
 #include "python/any_array.hpp"
+#include "python/combining.hpp"
 #include "python/elements_binding.hpp"
 
 namespace nb = nanobind;
@@ -34,14 +38,25 @@ class Array : public Elements<AnyArray> {
     }
     void contribute(nb::handle indices, nb::handle values, char kind) const {
         const Buffer from(indices, false), buffer(values, false);
-        any().contribute(from.elements<const std::int64_t>(), buffer.bytes(), adding(kind, element_bytes_));
+        any().contribute(from.elements<const std::int64_t>(), buffer.bytes(),
+                         combining("sum", kind, element_bytes_));
     }
-    void accumulate_ghosts(char kind) const { any().accumulate_ghosts(adding(kind, element_bytes_)); }
-    void get(const Ints& lower, const Ints& upper, nb::handle to) const {
-        const AnyBox wanted = box(lower, upper);
+    void accumulate_ghosts(char kind) const {
+        any().accumulate_ghosts(combining("sum", kind, element_bytes_));
+    }
+    void get(const Ints& lower, const Ints& upper, const Ints& steps, nb::handle indices,
+             nb::handle to) const {
+        const Named named(*this, lower, upper, steps, indices);
         const Buffer buffer(to, true);
         const AnyArray& array = any();
-        buffer.move([&] { array.get(wanted, buffer.bytes()); });
+        buffer.move([&] { array.get(named.places(), buffer.bytes()); });
+    }
+    void put(const Ints& lower, const Ints& upper, const Ints& steps, nb::handle indices,
+             nb::handle values) const {
+        const Named named(*this, lower, upper, steps, indices);
+        const Buffer buffer(values, false);
+        AnyArray& array = any();
+        buffer.move([&] { array.put(named.places(), buffer.bytes()); });
     }
     void get_from_owners(const Ints& lower, const Ints& upper, nb::handle to) const {
         const AnyBox wanted = box(lower, upper);
@@ -49,34 +64,64 @@ class Array : public Elements<AnyArray> {
         const AnyArray& array = any();
         buffer.move([&] { array.get_from_owners(wanted, buffer.bytes()); });
     }
-    void put(const Ints& lower, const Ints& upper, nb::handle values) const {
-        const AnyBox given = box(lower, upper);
-        const Buffer buffer(values, false);
+    void accumulate(nb::handle indices, nb::handle values, const std::string& op, char kind) const {
+        const Buffer from(indices, false), buffer(values, false);
+        const detail::Combining by = combining(op, kind, element_bytes_);
         AnyArray& array = any();
-        buffer.move([&] { array.put(given, buffer.bytes()); });
+        buffer.move([&] { array.combine(from.elements<const std::int64_t>(), buffer.bytes(), by); });
     }
-    /// Writes the elements of a strided box one by one.
-    void put_steps(const Ints& lower, const Ints& upper, const Ints& steps, nb::handle values) const {
-        const AnyBox given = box(lower, upper);
-        const Buffer buffer(values, false);
-        const std::byte* element = buffer.bytes().data();
-        Ints i = given.lower;
+    /// \param cell in it the amount, and then the value before
+    void fetch_add(const Ints& i, nb::handle cell, char kind) const {
+        const Buffer buffer(cell, true);
+        std::byte* const amount = buffer.bytes().data();
+        any().update(checked(i), combining("sum", kind, element_bytes_).one, amount, amount, amount);
+    }
+    /// \param cells in them the expected value and the new one, and then in the first one the value before
+    void compare_and_swap(const Ints& i, nb::handle cells) const {
+        const Buffer buffer(cells, true);
+        std::byte* const expected = buffer.bytes().data();
+        any().update(checked(i), &detail::swap_at_owner, expected + element_bytes_, expected, expected);
+    }
+
+    /// \param elements how much memory they take
+    AccessTask start_get(const Ints& lower, const Ints& upper, const Ints& steps, nb::handle indices,
+                         std::size_t elements) const {
+        const Named named(*this, lower, upper, steps, indices);
         AnyArray& array = any();
-        for (std::size_t left = buffer.bytes().size() / element_bytes_; left > 0; --left) {
-            array.write(i, element);
-            element += element_bytes_;
-            for (std::size_t d = i.size(); d-- > 0;) {
-                i[d] += steps[d];
-                if (i[d] < given.upper[d] || d == 0) break;
-                i[d] = given.lower[d];
-            }
-        }
+        const nb::gil_scoped_release unlocked;
+        return {array, AccessTask::Kind::get, named.places(), std::vector<std::byte>(elements)};
+    }
+    AccessTask start_put(const Ints& lower, const Ints& upper, const Ints& steps, nb::handle indices,
+                         nb::handle values) const {
+        const Named named(*this, lower, upper, steps, indices);
+        const Buffer buffer(values, false);
+        AnyArray& array = any();
+        const nb::gil_scoped_release unlocked;
+        return {array, AccessTask::Kind::put, named.places(),
+                std::vector<std::byte>(buffer.bytes().begin(), buffer.bytes().end())};
     }
 
     /// \param self this object's Python handle
     nb::object local(nb::handle self) const { return view(any().local(), true, self); }
 
   private:
+    /// The elements that Python names: a box, else (with no bounds) single indices.
+    class Named {
+      public:
+        Named(const Array& array, const Ints& lower, const Ints& upper, const Ints& steps, nb::handle indices)
+            : buffer_(indices, false) {
+            if (lower.empty())
+                places_.indices = buffer_.elements<const std::int64_t>();
+            else
+                places_ = {array.box(lower, upper), steps.empty() ? steps : array.checked(steps), {}};
+        }
+        const Places& places() const { return places_; }
+
+      private:
+        Buffer buffer_;
+        Places places_;
+    };
+
     std::size_t element_bytes_;
 };
 
@@ -136,10 +181,12 @@ void define_array(nb::class_<Array>& array) {
            const std::vector<Rank>& grid,
            const Ints& block) { new (self) Array(kind, {element_bytes, {lower, upper}, grid, block}); },
         "kind"_a, "element_bytes"_a, "lower"_a, "upper"_a, "grid"_a, "block"_a);
-    array.def("get", &Array::get, "lower"_a, "upper"_a, "to"_a);
+    array.def("get", &Array::get, "lower"_a, "upper"_a, "steps"_a, "indices"_a, "to"_a);
+    array.def("put", &Array::put, "lower"_a, "upper"_a, "steps"_a, "indices"_a, "values"_a);
     array.def("get_from_owners", &Array::get_from_owners, "lower"_a, "upper"_a, "to"_a);
-    array.def("put", &Array::put, "lower"_a, "upper"_a, "values"_a);
-    array.def("put_steps", &Array::put_steps, "lower"_a, "upper"_a, "steps"_a, "values"_a);
+    array.def("accumulate", &Array::accumulate, "indices"_a, "values"_a, "op"_a, "kind"_a);
+    array.def("fetch_add", &Array::fetch_add, "index"_a, "cell"_a, "kind"_a);
+    array.def("compare_and_swap", &Array::compare_and_swap, "index"_a, "cells"_a);
     array.def("resize", &Array::resize, "lower"_a, "upper"_a, "grid"_a);
     array.def("local_shape", [](const Array& self, Rank of) { return self.any().local_shape(of); }, "rank"_a);
     array.def(
@@ -155,6 +202,18 @@ void define_array(nb::class_<Array>& array) {
     array.def(
         "assign", [](const Array& self, const Array& from) { self.any().assign(from.any()); }, "source"_a,
         Unlocked());
+}
+
+void define_tasks(nb::module_& module, nb::class_<Array>& array) {
+    nb::class_<AccessTask> task(module, "AccessTask");
+    task.def("test", &AccessTask::test);
+    task.def("wait", &AccessTask::wait, Unlocked());
+    task.def("elements",
+             [](nb::handle self) { return view_of(nb::cast<const AccessTask&>(self).elements(), self); });
+    array.def("start_get", &Array::start_get, "lower"_a, "upper"_a, "steps"_a, "indices"_a, "elements"_a,
+              nb::keep_alive<0, 1>());
+    array.def("start_put", &Array::start_put, "lower"_a, "upper"_a, "steps"_a, "indices"_a, "values"_a,
+              nb::keep_alive<0, 1>());
 }
 
 void define_gather(nb::class_<Gather>& gather) {
@@ -186,6 +245,7 @@ void define_arrays(nb::module_& module) {
     define_array(array);
     define_elements(array);
     define_patterns(array);
+    define_tasks(module, array);
     nb::class_<Gather> gather(module, "Gather");
     define_gather(gather);
 }

@@ -5,18 +5,18 @@
 #include <array>
 #include <nearfetch/array.hpp>
 
+#include "python/accesses_of.hpp"
 #include "python/any_array.hpp"
-#include "python/elements_of.hpp"
 #include "python/gather_of.hpp"
 
 namespace nearfetch::python {
 
 template <std::size_t Bytes, std::size_t N, Distribution D>
-class ArrayOf final : public ElementsOf<AnyArray, DistributedArray<Opaque<Bytes>, N, D>, Bytes, N> {
+class ArrayOf final : public AccessesOf<Bytes, N, D> {
   public:
     using T = Opaque<Bytes>;
     using Array = DistributedArray<T, N, D>;
-    using Base = ElementsOf<AnyArray, Array, Bytes, N>;
+    using Base = AccessesOf<Bytes, N, D>;
 
     explicit ArrayOf(const Plan& plan) : Base(box_of<N>(plan.bounds), grid_of(plan), block_of(plan)) {}
 
@@ -38,17 +38,6 @@ class ArrayOf final : public ElementsOf<AnyArray, DistributedArray<Opaque<Bytes>
         return detail::owned_ranges(elements_.layout(), rank(), dimension);
     }
 
-    void get(const AnyBox& any, std::span<std::byte> to) const override {
-        elements_.get(box_of<N>(any), std::span(reinterpret_cast<T*>(to.data()), to.size() / Bytes));
-    }
-    void get_from_owners(const AnyBox& any, std::span<std::byte> to) const override {
-        elements_.get_from_owners(box_of<N>(any),
-                                  std::span(reinterpret_cast<T*>(to.data()), to.size() / Bytes));
-    }
-    void put(const AnyBox& any, std::span<const std::byte> from) override {
-        elements_.put(box_of<N>(any),
-                      std::span(reinterpret_cast<const T*>(from.data()), from.size() / Bytes));
-    }
     void fill(const void* value) override { elements_.fill(value_at<Bytes>(value)); }
     void assign(const AnyArray& from) override {
         if (!assign_from<Block>(from) && !assign_from<Cyclic>(from) && !assign_from<BlockCyclic>(from))
@@ -59,18 +48,6 @@ class ArrayOf final : public ElementsOf<AnyArray, DistributedArray<Opaque<Bytes>
         elements_.resize(box_of<N>(plan.bounds),
                          plan.grid.empty() ? elements_.layout().grid() : grid_of(plan));
     }
-    void contribute(Indices indices, std::span<const std::byte> values, Add add) override {
-        for_each<N>(indices, [&](const Index<N>& i) {
-            if (elements_.own(i) == nullptr && !elements_.is_prefetched(i)) detail::not_a_ghost(i);
-        });
-        const std::byte* value = values.data();
-        for_each<N>(indices, [&](const Index<N>& i) {
-            elements_.contribute(i, value_at<Bytes>(value), Adding{add});
-            value += Bytes;
-        });
-    }
-    void accumulate_ghosts(Add add) override { elements_.accumulate_ghosts(Adding{add}); }
-
     void prefetch(Pattern pattern, std::int64_t depth, bool corners, const Prefetch& how) override {
         switch (pattern) {
             case Pattern::stencil:
@@ -106,10 +83,6 @@ class ArrayOf final : public ElementsOf<AnyArray, DistributedArray<Opaque<Bytes>
 
   private:
     using Base::elements_;
-    struct Adding {
-        Add add;
-        void operator()(T& sum, const T& value) const { add(&sum, &value); }
-    };
     static std::vector<std::int64_t> list(const Index<N>& i) { return {i.begin(), i.end()}; }
     static std::array<Rank, N> grid_of(const Plan& plan) {
         if (plan.grid.empty()) return balanced_grid<N>(ranks());

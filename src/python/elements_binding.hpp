@@ -57,7 +57,7 @@ class Elements {
     bool write(nanobind::handle key) const {
         return with_index(key, [this](Indices i) { held_->write(i, cell_); });
     }
-    /// Reads elements one by one. \param indices all of them, as 8-byte integers
+    /// \param indices all of them, as 8-byte integers
     void read_many(nanobind::handle indices, nanobind::handle to) const {
         const Buffer from(indices, false), buffer(to, true);
         const Any& elements = any();

@@ -27,6 +27,13 @@ const Index<N>& index_in_place(Indices i) {
     return *reinterpret_cast<const Index<N>*>(i.data());
 }
 
+/// Several, without a copy.
+template <std::size_t N>
+std::span<const Index<N>> indices_in_place(Indices indices) {
+    static_assert(sizeof(Index<N>) == N * sizeof(std::int64_t));
+    return {reinterpret_cast<const Index<N>*>(indices.data()), indices.size() / N};
+}
+
 template <std::size_t N>
 Box<N> box_of(const AnyBox& box) {
     return Box<N>(index_of<N>(box.lower), index_of<N>(box.upper));
@@ -44,16 +51,12 @@ void for_each(Indices indices, const Visit& visit) {
 template <class Any, class Container, std::size_t Bytes, std::size_t N>
 class ElementsOf : public Any {
   public:
-    void read(Indices i, void* to) const override { copy_element(index_in_place<N>(i), to); }
+    void read(Indices i, void* to) const override {
+        const Opaque<Bytes> value = elements_.read(index_in_place<N>(i));
+        std::memcpy(to, &value, Bytes);
+    }
     void write(Indices i, const void* from) override {
         elements_.write(index_in_place<N>(i), value_at<Bytes>(from));
-    }
-    void read_many(Indices indices, std::span<std::byte> to) const override {
-        std::byte* element = to.data();
-        for_each<N>(indices, [&](const Index<N>& i) {
-            copy_element(i, element);
-            element += Bytes;
-        });
     }
     void gather(const char* what, std::span<const std::byte> own, std::byte* to) override {
         const detail::Collective call(what, {});
@@ -81,11 +84,6 @@ class ElementsOf : public Any {
     Container elements_;
 
   private:
-    void copy_element(const Index<N>& i, void* to) const {
-        const Opaque<Bytes> value = elements_.read(i);
-        std::memcpy(to, &value, Bytes);
-    }
-
     detail::Gathering gathering_;
 };
 

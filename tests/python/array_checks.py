@@ -345,7 +345,7 @@ def wrong_uses():
         refused(lambda key=key: array[key], "use one of these", IndexError)
     refused(lambda: array[0, 0, 0], "at most as many", IndexError)
     refused(lambda: array[..., ...], "one ellipsis", IndexError)
-    for key in ([0, 1], np.array([0, 1]), np.array([True] * 4), None, 1.5, "x", True, slice("a")):
+    for key in (None, 1.5, "x", True, slice("a")):
         refused(lambda key=key: array[key], "dimension 0", IndexError)
     refused(lambda: array.owner(3), "use as many")
     for wrong, words in (
@@ -355,7 +355,7 @@ def wrong_uses():
         (([0.5], 0), "whole numbers"),
         (([True], 0), "whole numbers"),
         ((None, 0), "whole numbers"),
-        ([0, 1], "an array for each"),
+        (([0], [1], [2]), "an array for each"),
     ):
         refused(lambda wrong=wrong: array.take(wrong), words, IndexError)
     refused(lambda: BlockArray((2, 2), "V3"), "1, 2, 4, 8 and 16")

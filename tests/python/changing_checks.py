@@ -165,10 +165,8 @@ def wrong_contributions():
     barrier()
     for dtype in ("M8[s]", "f2", ">i4"):
         other = BlockArray(4, dtype)
-        refused(
-            lambda other=other: other.contribute(0, np.zeros((), other.dtype)), "numbers are what is added"
-        )
-        refused(other.accumulate_ghosts, "numbers are what is added")
+        refused(lambda other=other: other.contribute(0, np.zeros((), other.dtype)), "numbers are combined")
+        refused(other.accumulate_ghosts, "numbers are combined")
 
 
 def main():

@@ -15,6 +15,7 @@ OWN = "works on own parts: moves no byte"
 SCALARS = "collective: one element of each rank, or a few"
 PARTS = "collective: each rank fetches what its own part of the result needs"
 PRODUCTS = "collective: each rank fetches the rows and columns that its block of the product needs"
+NAMED = "one-sided: the elements that are named"
 REFUSED = "refused, with a remedy"
 
 
@@ -168,6 +169,15 @@ TABLE = [
     Operation(SCALARS, "v @ w", lambda x: x.v @ x.w),
     Operation(SCALARS, "np.dot(v, numpy)", lambda x: np.dot(x.v, np.arange(len(x.v)))),
     Operation(SCALARS, "np.vdot", lambda x: np.vdot(x.a, x.b)),
+    Operation(NAMED, "a[array]", lambda x: x.a[[0, -1, 0]]),
+    Operation(NAMED, "a[mask]", lambda x: x.a[x.n == 4]),
+    Operation(NAMED, "a[::-3]", lambda x: x.a[::-3]),
+    Operation(NAMED, "np.take", lambda x: np.take(x.a, [[0, -1], [-1, 0]])),
+    Operation(NAMED, "np.take axis", lambda x: np.take(x.a, [0, -1], axis=-1)),
+    Operation(NAMED, "a[array] = numpy", _changed(lambda a: a.__setitem__([0, -1], 3)), True),
+    Operation(NAMED, "a[::2] = 1", _changed(lambda a: a.__setitem__(np.s_[::2], 1)), True),
+    Operation(NAMED, "a[a > 4] = 0", _changed(lambda a: a.__setitem__(abs(a) > 4, 0)), True),
+    Operation(NAMED, "np.put", _changed(lambda a: np.put(a, [0, -1], [7, 8])), True),
     Operation(PARTS, "a + c", lambda x: x.a + x.c),
     Operation(PARTS, "a += c", _in_place(operator.iadd, "c"), True),
     Operation(PARTS, "where= c", lambda x: np.add(x.a, 1, out=np.zeros_like(x.a), where=x.c > 4), True),

@@ -65,7 +65,7 @@ def operands(kind: type, shape: tuple[int, ...], dtype: str) -> tuple[SimpleName
 def moved() -> int:
     """Bytes that this rank has sent and fetched."""
     known = statistics()
-    return known["get_message_bytes"] + known["put_message_bytes"]
+    return known["get_message_bytes"] + known["put_message_bytes"] + known["call_bytes"]
 
 
 def most(kind: str, x: SimpleNamespace, in_blocks: bool) -> float:

@@ -8,7 +8,7 @@ from ranks import FAMILIES, SOURCE, need_family, need_native, run
 
 CHECKS = [
     SOURCE / "tests" / "python" / f"{name}_checks.py"
-    for name in ("array", "changing", "constructor", "numpy", "numpy_table", "sparse")
+    for name in ("access", "array", "changing", "constructor", "numpy", "numpy_table", "sparse")
 ]
 
 
@@ -33,6 +33,7 @@ def test_arrays_of_processes(checks, family, ranks):
         "__init__",
         "program",
         "arrays",
+        "bulk_access",
         "constructors",
         "dense",
         "elements",

@@ -8,7 +8,9 @@ import re
 import pytest
 from ranks import FAMILIES, SOURCE, need_family, need_native, run
 
-PAGES = "".join((SOURCE / "docs" / f"{name}.md").read_text() for name in ("python", "python-files"))
+PAGES = "".join(
+    (SOURCE / "docs" / f"{name}.md").read_text() for name in ("python", "python-files", "python-access")
+)
 _BLOCK = re.compile(r"^```python( mpi)?\n(.*?)^```\n(?:```text\n(.*?)^```\n)?", re.DOTALL | re.MULTILINE)
 
 
