@@ -4,7 +4,6 @@
 // one of a few locks, by its address.
 
 #include <array>
-#include <functional>
 #include <nearfetch/detail/array/combining.hpp>
 #include <vector>
 

@@ -12,7 +12,9 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <nearfetch/detail/array/collective.hpp>
 #include <nearfetch/detail/array/combining.hpp>
+#include <nearfetch/detail/array/prefetch.hpp>
 #include <nearfetch/detail/array/slices.hpp>
 #include <span>
 #include <utility>
@@ -301,7 +303,7 @@ template <class Array, class T, std::size_t N>
 T ScatteredAccess<Array, T, N>::update(const Index<N>& i, Code code, const std::array<T, 2>& values) {
     array().check(i);
     const GlobalPtr<T> element = array().pointer(array().layout().locate(i));
-    T before;
+    T before{};
     update_element(element.rank(), code, {array().parts_.address(), element.address(), sizeof(T)},
                    std::as_bytes(std::span(values)), reinterpret_cast<std::byte*>(&before));
     array().array_prefetch_.note_write();
