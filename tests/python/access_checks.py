@@ -12,6 +12,7 @@ from typing import Any, Callable, Iterator
 
 import numpy as np
 from array_checks import arrays, random_key, refused, same, values
+from numpy_table_checks import moved
 
 import nearfetch
 from nearfetch import BlockArray, BlockCyclicArray, CyclicArray, barrier, launch, rank, ranks, statistics
@@ -218,6 +219,26 @@ def few_messages(kind: type) -> None:
     model[count : 3 * count : 2] = 3.0
     if rank() == 0:
         same(array[count : 3 * count : 2], model[count : 3 * count : 2])
+    barrier()
+
+
+def few_bytes() -> None:
+    """What is not named stays where it is."""
+    array = BlockArray(100_000 * ranks())
+    barrier()
+    if rank() == 0:
+        index = np.random.default_rng(1).integers(0, array.size, 1_000)
+        for access in (
+            lambda: array[index],
+            lambda: array.__setitem__(index, 1.0),
+            lambda: array.accumulate(index, 1.0),
+            lambda: array[::1000],
+            lambda: array.__setitem__(np.s_[::1000], 1.0),
+        ):
+            before = moved()
+            access()
+            nearfetch.release()
+            assert moved() - before < 20 * 1_000 + 500 * ranks()
     barrier()
 
 
@@ -459,6 +480,7 @@ def main(whole: bool) -> int:
         few_messages(kind)
     for dtype in ("i4", "f8", "c16", "u1", "?") if whole else ("f8",):
         accumulates(dtype)
+    few_bytes()
     exact_sums()
     single_updates()
     order_of_own_writes()
