@@ -312,6 +312,24 @@ TYPED_TEST(ScatteredAccesses, ReadAndWritePrefetchedElements) {
         });
 }
 
+// The owner is in a long update of its element most of the time, while its server makes those of the others.
+TEST(ScatteredUpdates, OfTheOwnerAndOfOthersAtTheSameTime) {
+    launch(array_options(3), [] {
+        constexpr int rounds = 300;
+        constexpr std::size_t many = 4'000;
+        BlockArray<double, 1> a({3});
+        const std::vector<Index<1>> indices(rank() == 0 ? many : 1, Index<1>{0});
+        const std::vector<double> ones(indices.size(), 1);
+        for (int n = 0; n < rounds; ++n) {
+            a.accumulate(indices, ones);
+            if (rank() != 0) a.fetch_add({0}, 1);
+        }
+        barrier();
+        EXPECT_EQ(a.read({0}), rounds * (static_cast<double>(many) + 2 * 2));
+        barrier();
+    });
+}
+
 TEST(ScatteredUpdates, OfSeveralThreadsOfARank) {
     launch(array_options(2), [] {
         BlockArray<long, 1> a({20});
