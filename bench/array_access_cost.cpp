@@ -329,11 +329,8 @@ int main(int argc, char** argv) {
     number("--count", options.count, std::int64_t{1} << 40, "elements that are read, in fours");
     number("--remote-count", options.remote_count, std::int64_t{1} << 40, "the same, of remote kinds");
     number("--rounds", options.rounds, 1000, "that all kinds take turns in");
-    const auto segment_bytes = [&] {
-        return sizeof(double) * static_cast<std::uint64_t>(options.elements) + (std::uint64_t{1} << 20);
-    };
     program.options().add_option("--only", options.only, "kind that runs, without the others");
-    return program.run(argc, argv, segment_bytes, [&](programs::Run& run) {
+    return program.run(argc, argv, [&](programs::Run& run) {
         Kinds kinds(options);
         run.begin();
         run.result(0, true);

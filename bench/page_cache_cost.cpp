@@ -59,8 +59,7 @@ int main(int argc, char** argv) {
         ->check(CLI::IsMember({"hit", "hit-anywhere", "miss", "put", "fence"}))
         ->capture_default_str();
     apps::add_number(program.options(), "--count", count, 1, std::int64_t{1} << 40, "times");
-    const auto segment_bytes = [] { return std::uint64_t{8} * anywhere; };
-    return program.run(argc, argv, segment_bytes, [&](programs::Run& run) {
+    return program.run(argc, argv, [&](programs::Run& run) {
         const auto array = allocate<std::int64_t>(anywhere).at_rank(programs::other_rank());
         const std::int64_t elements = pattern == "miss" ? anywhere : in_cache;
         run.begin();

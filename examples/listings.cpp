@@ -177,7 +177,6 @@ void listings() {
 int main(int argc, char** argv) {
     try {
         LaunchOptions options;
-        options.segment_bytes = 1 << 20;
         if (argc > 1) {
             options.network = argv[1];
             options.virtual_time = true;

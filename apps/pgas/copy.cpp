@@ -18,10 +18,7 @@ int main(int argc, char** argv) {
     apps::add_number(program.options(), "--elements", n, 1, std::int64_t{1} << 30, "of 8 bytes each");
     programs::Headers headers;
     headers.add_options(program.options());
-    const auto segment_bytes = [&] {
-        return 2 * (8 * static_cast<std::uint64_t>(n) + 64 + programs::Headers::segment_bytes);
-    };
-    return program.run(argc, argv, segment_bytes, [&](programs::Run& run) {
+    return program.run(argc, argv, [&](programs::Run& run) {
         const auto a = allocate<std::int64_t>(n).at_rank(programs::other_rank());
         const auto b = allocate<std::int64_t>(n).at_rank(programs::other_rank());
         const auto value = [](std::int64_t i) { return static_cast<std::int64_t>(apps::mixed(i)); };

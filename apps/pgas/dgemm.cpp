@@ -131,10 +131,7 @@ int main(int argc, char** argv) {
     apps::add_number(program.options(), "--iterations", options.iterations, 1, 1'000'000,
                      "times that the product is added");
     options.version.add_options(program.options());
-    const auto segment_bytes = [&] {
-        return 3 * sizeof(double) * static_cast<std::uint64_t>(options.order * options.order) + 65536;
-    };
-    return program.run(argc, argv, segment_bytes, [&](programs::Run& run) {
+    return program.run(argc, argv, [&](programs::Run& run) {
         Matrix a({options.order, options.order});
         Matrix b({options.order, options.order});
         Matrix c({options.order, options.order});

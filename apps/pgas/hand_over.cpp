@@ -133,10 +133,7 @@ int main(int argc, char** argv) {
     apps::add_number(program.options(), "--blocks", options.blocks, 1, std::int64_t{1} << 20, "handed over");
     apps::add_number(program.options(), "--elements", options.elements, 1, std::int64_t{1} << 20,
                      "of a block, 8 bytes each");
-    const auto segment_bytes = [&] {
-        return slots * (8 * static_cast<std::uint64_t>(options.elements) + 64) + 4096;
-    };
-    return program.run(argc, argv, segment_bytes, [&](programs::Run& run) {
+    return program.run(argc, argv, [&](programs::Run& run) {
         const Blocks mine = allocate<std::int64_t>(slots * options.elements);
         run.begin();
         const std::int64_t sum = options.by == "sync" ? by_sync(options, mine)

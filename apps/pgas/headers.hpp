@@ -18,9 +18,6 @@ class Headers {
                          "of a remote array's header that an access reads");
         app.add_flag("--hoist", hoist_, "read headers once, before the loop, as a compiler may do");
     }
-    /// That a header takes in each segment.
-    static constexpr std::uint64_t segment_bytes = 16 * 8 + 64;
-
     /// An array with a header. The calling thread reads that now if it is hoisted, else at each access.
     class Array {
       public:

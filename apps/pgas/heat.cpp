@@ -193,10 +193,7 @@ int main(int argc, char** argv) {
         ->capture_default_str();
     apps::add_number(program.options(), "--steps", options.steps, 1, 1'000'000, "of time at most");
     options.version.add_options(program.options());
-    const auto segment_bytes = [&] {
-        return 2 * sizeof(double) * static_cast<std::uint64_t>(options.bounds().size()) + 65536;
-    };
-    return program.run(argc, argv, segment_bytes, [&](programs::Run& run) {
+    return program.run(argc, argv, [&](programs::Run& run) {
         if (options.version.is_by_hand())
             run_by_hand(run, options);
         else

@@ -150,8 +150,8 @@ Program::Program(const std::string& name, const std::string& description)
 
 Program::~Program() = default;
 
-int Program::run(int argc, char** argv, const std::function<std::uint64_t()>& segment_bytes,
-                 const std::function<void(Run&)>& main) {
+int Program::run(int argc, char** argv, const std::function<void(Run&)>& main,
+                 const std::function<void()>& prepare) {
     add_launch_options(*app_, launch_);
     add_cache_options(*app_, launch_.cache);
     bool peak_memory = false;
@@ -181,8 +181,7 @@ int Program::run(int argc, char** argv, const std::function<std::uint64_t()>& se
                         "name another file by --json");
     };
     try {
-        // For the final sums, besides the program's own memory.
-        launch_.segment_bytes = segment_bytes() + 65536;
+        prepare();
         const int code = start_ranks(launch_, argc, argv, rank_main);
         if (code != 0) return code;
     } catch (const std::exception& problem) {

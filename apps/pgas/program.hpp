@@ -73,10 +73,11 @@ class Program {
 
     /// For the program's own options.
     CLI::App& options() { return *app_; }
-    /// Parses, starts the ranks, and prints the report. \param segment_bytes asked after parsing
+    /// Parses, starts the ranks, and prints the report. \param prepare called once, after parsing
     /// \return what main() should
-    int run(int argc, char** argv, const std::function<std::uint64_t()>& segment_bytes,
-            const std::function<void(Run&)>& main);
+    int run(
+        int argc, char** argv, const std::function<void(Run&)>& main,
+        const std::function<void()>& prepare = [] {});
 
   private:
     std::unique_ptr<CLI::App> app_;

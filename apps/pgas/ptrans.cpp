@@ -107,14 +107,6 @@ struct Options {
     // Transposed blocks.
     BlockCyclicDimension c_rows(const Grid& grid) const { return {width(), column_block, grid.rows}; }
     BlockCyclicDimension c_columns(const Grid& grid) const { return {rows, row_block, grid.columns}; }
-    /// An upper bound for every grid of any number of ranks.
-    std::uint64_t segment_bytes() const {
-        const Grid one(1);
-        if (own_elements != 0) return 2 * 8 * static_cast<std::uint64_t>(4 * own_elements + 65536);
-        return 8 * (Matrix::elements(a_rows(one), a_columns(one)) +
-                    Matrix::elements(c_rows(one), c_columns(one))) +
-               256;
-    }
 };
 
 void add_options(CLI::App& app, Options& options) {
@@ -135,8 +127,7 @@ int main(int argc, char** argv) {
     programs::Program program("ptrans", "Adds the transpose of a distributed matrix to another.");
     Options asked;
     add_options(program.options(), asked);
-    const auto segment_bytes = [&] { return asked.segment_bytes(); };
-    return program.run(argc, argv, segment_bytes, [&](programs::Run& run) {
+    return program.run(argc, argv, [&](programs::Run& run) {
         Options options = asked;
         options.weigh(ranks());
         const Grid grid(ranks());

@@ -25,12 +25,8 @@ struct RandomAccesses {
     template <class Main>
     int run(Program& program, int argc, char** argv, Main&& main) {
         add_options(program.options());
-        const auto segment_bytes = [this] {
-            return 8 * static_cast<std::uint64_t>(elements) + 64 + Headers::segment_bytes;
-        };
-        return program.run(argc, argv, segment_bytes, [&](Run& run) {
-            main(run, allocate<std::int64_t>(elements).at_rank(other_rank()));
-        });
+        return program.run(
+            argc, argv, [&](Run& run) { main(run, allocate<std::int64_t>(elements).at_rank(other_rank())); });
     }
     /// The element of access i.
     std::int64_t index(std::int64_t i) const {

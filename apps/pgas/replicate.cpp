@@ -85,10 +85,7 @@ int main(int argc, char** argv) {
     apps::add_number(program.options(), "--reads", options.reads, 0, std::int64_t{1} << 30,
                      "elements that each rank reads each time");
     options.version.add_options(program.options());
-    const auto segment_bytes = [&] {
-        return 8 * static_cast<std::uint64_t>((options.order + 64) * (options.order + 64)) + 4096;
-    };
-    return program.run(argc, argv, segment_bytes, [&](programs::Run& run) {
+    return program.run(argc, argv, [&](programs::Run& run) {
         Matrix a({options.order, options.order});
         a.for_each([&](const Index<2>& i, double& element) { element = options.value(i, 0); });
         const std::vector<Index<2>> indices = chosen(options);

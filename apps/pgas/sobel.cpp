@@ -153,14 +153,11 @@ int main(int argc, char** argv) {
     Options options;
     add_options(program.options(), options);
     apps::Picture picture;
-    const auto segment_bytes = [&] {
-        picture = options.picture();
-        return 2 * picture.pixels.size() + 65536;
-    };
-    return program.run(argc, argv, segment_bytes, [&](programs::Run& run) {
+    const auto main = [&](programs::Run& run) {
         if (options.version.is_by_hand())
             run_by_hand(run, options, picture);
         else
             run_on_arrays(run, options, picture);
-    });
+    };
+    return program.run(argc, argv, main, [&] { picture = options.picture(); });
 }

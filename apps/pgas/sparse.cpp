@@ -159,11 +159,7 @@ int main(int argc, char** argv) {
     apps::add_number(program.options(), "--iterations", options.iterations, 1, 1'000'000,
                      "multiplications after the first one");
     options.version.add_options(program.options(), {.by_indices = true});
-    const auto segment_bytes = [&] {
-        const std::int64_t bytes = options.order() * (16 * options.row_non_zeros() + 24);
-        return static_cast<std::uint64_t>(bytes) + 65536;
-    };
-    return program.run(argc, argv, segment_bytes, [&](programs::Run& run) {
+    return program.run(argc, argv, [&](programs::Run& run) {
         if (options.size() < 2 * options.radius + 1)
             throw Error("--radius " + std::to_string(options.radius) + ": the stencil meets itself",
                         "the grid has " + std::to_string(options.size()) + " points in each direction",

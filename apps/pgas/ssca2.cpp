@@ -38,14 +38,6 @@ struct Options {
         const int wanted = at_once == 0 ? std::min<int>(ranks(), most_at_once) : at_once;
         return static_cast<int>(std::min<std::int64_t>(wanted, searches()));
     }
-    /// An upper bound for any number of ranks. In case one rank has all edges.
-    std::uint64_t segment_bytes() const {
-        const std::int64_t edges = edge_factor * vertices();
-        const std::int64_t words = version == "original"
-                                       ? most_at_once * (programs::SearchData::words(vertices(), edges) + 8)
-                                       : 8 * vertices() + edges;
-        return 8 * static_cast<std::uint64_t>(words + 2 * vertices()) + 4096;
-    }
 };
 
 void add_options(CLI::App& app, Options& options) {
@@ -96,8 +88,7 @@ int main(int argc, char** argv) {
     programs::Program program("ssca2", "Betweenness centrality of a random graph (SSCA2, kernel 4).");
     Options options;
     add_options(program.options(), options);
-    const auto segment_bytes = [&] { return options.segment_bytes(); };
-    return program.run(argc, argv, segment_bytes, [&](programs::Run& run) {
+    return program.run(argc, argv, [&](programs::Run& run) {
         const programs::Graph graph(options.scale, options.edge_factor, options.graph_seed);
         const programs::PerVertex<double> centrality{programs::VertexBlocks(graph.vertices())};
         const std::memory_order order = options.atomics.order();

@@ -156,10 +156,7 @@ int main(int argc, char** argv) {
     apps::add_number(program.options(), "--iterations", options.iterations, 1, 1'000'000,
                      "times that all is added up");
     options.version.add_options(program.options());
-    const auto segment_bytes = [&] {
-        return 2 * 8 * static_cast<std::uint64_t>((options.order + 64) * (options.order + 64)) + 4096;
-    };
-    return program.run(argc, argv, segment_bytes, [&](programs::Run& run) {
+    return program.run(argc, argv, [&](programs::Run& run) {
         Grid in({options.order, options.order});
         Grid out({options.order, options.order});
         in.for_each([](const Index<2>& i, double& element) { element = static_cast<double>(i[0] + i[1]); });

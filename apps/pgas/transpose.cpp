@@ -124,10 +124,7 @@ int main(int argc, char** argv) {
     apps::add_number(program.options(), "--iterations", options.iterations, 1, 1'000'000,
                      "times that the transpose is added");
     options.version.add_options(program.options());
-    const auto segment_bytes = [&] {
-        return 2 * 8 * static_cast<std::uint64_t>(options.order * options.order) + 65536;
-    };
-    return program.run(argc, argv, segment_bytes, [&](programs::Run& run) {
+    return program.run(argc, argv, [&](programs::Run& run) {
         const Box<2> bounds({0, 0}, {options.order, options.order});
         Matrix a(bounds, {ranks(), 1});
         Matrix b(bounds, {ranks(), 1});

@@ -105,8 +105,7 @@ def main() -> None:
     if importlib.util.find_spec("matplotlib") is None:
         parser.error("matplotlib is missing (it reads and draws the pictures): pip install matplotlib")
     shape = read_picture(options.picture).shape
-    segment_bytes = 2 * int(np.prod(shape)) + (1 << 16)
-    found = launch(program, options.ranks, args=[options], segment_bytes=segment_bytes)[0]
+    found = launch(program, options.ranks, args=[options])[0]
     if found is None:
         return
     picture, edges, messages = found

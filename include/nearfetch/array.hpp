@@ -62,10 +62,10 @@ class DistributedArray : public detail::ScatteredAccess<DistributedArray<T, N, D
   public:
     class Element;
 
-    /// Zero-initialised. Collective. The memory is part of the segment (LaunchOptions). It is reused when the
-    /// array has ended in all ranks and a later allocation finds the segment full.
-    /// \param block of each dimension, for BlockCyclic
-    /// \throws Error for invalid bounds, grid or blocks, and for a grid that does not have all ranks
+    /// Zero-initialised. Collective. The memory is reused when the array has ended in all ranks and a later
+    /// allocation finds no other. \param block of each dimension, for BlockCyclic
+    /// \throws Error for invalid bounds, grid or blocks, and for a grid that does not have all ranks; in all
+    /// ranks, when one of them has no memory
     explicit DistributedArray(const Box<N>& bounds,
                               const std::array<Rank, N>& grid = balanced_grid<N>(ranks()),
                               const Index<N>& block = Layout<N, D>::ones(),
@@ -188,12 +188,12 @@ class DistributedArray : public detail::ScatteredAccess<DistributedArray<T, N, D
     /// Changes the bounds, on the same or another grid of ranks. Indices in both bounds keep their elements,
     /// new ones are zero. Prefetched patterns are requested again for the new bounds: a stencil surrounds the
     /// elements that the rank owns now; tables and observations lose indices that are out of bounds. Memory
-    /// goes back to the segment only if the array needs more than ever before. Meanwhile a rank holds its
+    /// is given back only if the array needs more than ever before. Meanwhile a rank holds its
     /// elements twice.
     ///
     /// Invalidates views, addresses of elements and Element proxies. wait() of a pending transfer is an
     /// Error. No other thread of any rank may use the array meanwhile.
-    /// \throws Error in all ranks, with the array unchanged: for invalid bounds or grid, a full segment, a
+    /// \throws Error in all ranks, with the array unchanged: for invalid bounds or grid, exhausted memory, a
     /// static_domain promise, or contributions that were not accumulated
     void resize(const Box<N>& bounds, const std::array<Rank, N>& grid, const Where& where = Where::current());
     void resize(const Box<N>& bounds, const Where& where = Where::current()) {

@@ -47,9 +47,8 @@ PageCacheConfig page_cache_defaults();
 }  // namespace detail
 
 struct LaunchOptions {
-    Rank ranks = 2;                             ///< threads of this process; with MPI, MPI's number
-    std::uint64_t segment_bytes = 64ull << 20;  ///< memory of each rank for all allocations, in whole pages
-    bool cached = true;                         ///< false: each get and put is a message
+    Rank ranks = 2;      ///< threads of this process; with MPI, MPI's number
+    bool cached = true;  ///< false: each get and put is a message
     /// Of each thread. Fields that are not set come from the environment (settings page_cache_...).
     PageCacheConfig cache = detail::page_cache_defaults();
     std::string network = {};     ///< "": no modelled network; or aries, fdr-ib, 10gbe, 1gbe
@@ -104,7 +103,7 @@ void run(const void* closure, void* result) {
         new (result) std::invoke_result_t<const F&>(function());
 }
 
-/// Bytes of so many elements; on overflow the largest number, which no segment has.
+/// Bytes of so many elements; on overflow the largest number, which no rank has.
 template <class T>
 constexpr std::size_t bytes_of(std::size_t count) {
     constexpr std::size_t most = ~std::size_t{0};
@@ -133,7 +132,7 @@ Rank ranks();
 template <class T>
 class GlobalRef;
 
-/// A pointer to a T in the segment of a rank. A plain value: it may be stored, sent and captured.
+/// A pointer to a T in the memory of a rank. A plain value: it may be stored, sent and captured.
 template <class T>
 class GlobalPtr {
     static_assert(std::is_trivially_copyable_v<T>, "bytes are all that is moved");
@@ -144,7 +143,7 @@ class GlobalPtr {
 
     Rank rank() const { return rank_; }
     std::uint64_t address() const { return address_; }
-    /// The same address in another rank's segment.
+    /// The same address in another rank's memory.
     GlobalPtr at_rank(Rank other) const { return {other, address_}; }
     /// \pre rank() is the caller's. Not for memory that this rank's own puts or gets name by another rank.
     T* local() const { return reinterpret_cast<T*>(detail::local(address_, sizeof(T))); }
@@ -209,7 +208,7 @@ void put(GlobalPtr<T> to, std::span<const std::type_identity_t<T>> from) {
 }
 
 /// Elements that are `stride` elements apart at the target and contiguous here, as one operation: they travel
-/// at the same time. Nothing is moved if not all of them are in the segment.
+/// at the same time. Nothing is moved if not all of them are in one segment.
 template <class T>
 void get_strided(GlobalPtr<T> from, std::ptrdiff_t stride, std::span<T> to) {
     detail::get_strided(from.rank(), from.address(), {sizeof(T), to.size(), stride}, to.data());
@@ -219,8 +218,8 @@ void put_strided(GlobalPtr<T> to, std::ptrdiff_t stride, std::span<const std::ty
     detail::put_strided(to.rank(), to.address(), {sizeof(T), from.size(), stride}, from.data());
 }
 
-/// Prefetches `count` elements (Listing 7). Never waits and never fails. Elements outside of the segment are
-/// skipped.
+/// Prefetches `count` elements (Listing 7). Never waits and never fails. Elements outside of what
+/// was allocated are skipped.
 template <class T>
 void prefetch(GlobalPtr<T> from, std::size_t count = 1) {
     detail::prefetch(from.rank(), from.address(), detail::bytes_of<T>(count));
@@ -323,9 +322,10 @@ void release(GlobalPtr<T> of, std::size_t count) {
 /// CollectiveError in all ranks. It names each rank's function, arguments and source line (`where`).
 void barrier(std::memory_order order = std::memory_order_seq_cst, const Where& where = Where::current());
 
-/// Allocates `count` zero-initialised elements in each rank's segment, at the same address in all. The result
-/// names the calling rank's. Collective: the main thread of every rank calls it, in the same order. Lives
-/// until free(). It waits for nobody: the next barrier compares the calls.
+/// Allocates `count` zero-initialised elements in each rank, at the same address in all. The result names the
+/// calling rank's. Collective: the main thread of every rank calls it, in the same order. Lives until free().
+/// It waits for all ranks if they need more memory from the system. If not, it waits for nobody, and the next
+/// barrier compares the calls. \throws Error in all ranks when one of them has no memory
 template <class T>
 GlobalPtr<T> allocate(std::size_t count, const Where& where = Where::current()) {
     static_assert(alignof(T) <= 64);

@@ -187,7 +187,7 @@ class SparseMatrix {
     /// Adds indices with value zero; each rank gives those of its own rows. Prefetched patterns are requested
     /// again.
     /// \throws Error for an index outside of the own rows, and after a static_domain promise; in all ranks,
-    /// with the matrix unchanged, if the segment is full
+    /// with the matrix unchanged, when one of them has no memory
     void add(std::span<const Index<2>> own, const Where& where = Where::current()) {
         const detail::Collective call("add", where);
         agreement_.check({});

@@ -21,9 +21,10 @@ from nearfetch.advanced import locate, places
 from nearfetch.bulk_access import ArrayTransfer, BulkAccess
 from nearfetch.dense import BLOCK, BLOCK_CYCLIC, CYCLIC, ArrayLayout, Dense
 from nearfetch.elements import bytes_of, checked_dtype, without_padding
-from nearfetch.errors import Error
+from nearfetch.errors import Error, IndexingError
 from nearfetch.gathering import Gather
 from nearfetch.indexing import scattered
+from nearfetch.native import _native
 from nearfetch.numerical import np
 from nearfetch.numpy_functions import refuse
 from nearfetch.numpy_methods import NumpyMethods
@@ -59,16 +60,24 @@ class DistributedArray(ArrayPrefetching, BulkAccess, NumpyMethods):
         """Zero-initialised. Collective.
 
         `shape`: as in numpy, with 1 to 4 dimensions and indices from 0. Or `bounds`: (first, end) of each
-        dimension; then negative indices do not count from the end. `dtype`: of 1, 2, 4, 8 or 16 bytes.
-        `grid`: ranks in each dimension; by default as close to a cube as possible.
+        dimension; then negative indices do not count from the end. `dtype`: of 1 to 64 bytes, without
+        objects. Elements of other sizes than 1, 2, 4, 8 and 16 bytes have 1 to 3 dimensions. As in numpy,
+        a dtype whose elements are arrays, such as `(float, 3)`, adds their dimensions, which are not
+        distributed. `grid`: ranks in each other dimension; by default as close to a cube as possible.
 
         Raises Error when these are invalid, or differ between ranks.
         """
         lower, upper = _bounds_of(shape, bounds)
+        element = np.dtype(dtype)
         known = _numbers("grid", grid, len(lower))
         block = _numbers("block", self._given_block, len(lower))
+        if element.subdtype is not None:
+            element, inner = element.subdtype
+            known = [*(known or _native.balanced_grid(len(lower))), *(1 for _ in inner)]
+            block = [*block, *inner] if block else []
+            lower, upper = [*lower, *(0 for _ in inner)], [*upper, *inner]
         layout = ArrayLayout(self._distribution, tuple(zip(lower, upper)), tuple(known), tuple(block))
-        self._make(layout, checked_dtype(dtype))
+        self._make(layout, checked_dtype(element))
         self._agree_on_dtype()
 
     # Properties.
@@ -89,6 +98,7 @@ class DistributedArray(ArrayPrefetching, BulkAccess, NumpyMethods):
         """
         if self._read(key):
             return self._element_read()
+        self._check_no_field(key)
         named = locate(key, self._lower, self._upper)
         found = np.empty(named.shape, self._dtype)
         self._native.get(*named.where, bytes_of(found))
@@ -107,12 +117,21 @@ class DistributedArray(ArrayPrefetching, BulkAccess, NumpyMethods):
         else:
             if self._write(key):
                 return
+        self._check_no_field(key)
         if isinstance(key, Dense):
             self._put_masked(key, value)
             return
         named = locate(key, self._lower, self._upper)
         values = named.packed(self._values(named.shape, value))
         self._native.put(*named.where, bytes_of(values))
+
+    def _check_no_field(self, key: Any) -> None:
+        named = key if isinstance(key, list) else [key]
+        if self._has_fields and named and all(isinstance(word, str) for word in named):
+            raise IndexingError(
+                f"the field {key!r} of a distributed array (its elements are of {self._dtype}): use "
+                f"a.local[{key!r}], a view of this rank's part, or a[...][{key!r}], a copy"
+            )
 
     def __iter__(self) -> Iterator[Any]:
         return (self[index] for index in range(self._lower[0], self._upper[0]))

@@ -15,7 +15,7 @@ from nearfetch.prefetching import Prefetching
 
 __all__ = ["Elements", "bytes_of", "checked_dtype", "view_of", "without_padding"]
 
-_ELEMENT_BYTES = (1, 2, 4, 8, 16)
+_MOST_BYTES = 64  # of an element
 
 
 class Elements(Prefetching):
@@ -35,7 +35,7 @@ class Elements(Prefetching):
 
     def _agree_on_dtype(self) -> None:
         """Collective. Raises Error when the ranks' dtypes differ."""
-        said = hashlib.blake2b(repr(self._dtype.descr).encode(), digest_size=16).digest()
+        said = hashlib.blake2b(repr(self._dtype).encode(), digest_size=16).digest()
         if len(set(self._of_all_ranks(type(self).__name__, np.frombuffer(said, "V16")).tolist())) > 1:
             raise Error(f"an array of {self._dtype} (other ranks made it with another dtype): use the same")
 
@@ -125,13 +125,13 @@ def checked_dtype(dtype: Any) -> np.dtype:
     known = np.dtype(dtype)
     if known.hasobject:
         raise Error(f"an array of {known} (Python's objects stay in their process): use a dtype of bytes")
-    if known.itemsize not in _ELEMENT_BYTES:
-        raise Error(
-            f"an array of {known}, {known.itemsize} bytes each (there are arrays of 1, 2, 4, 8 and 16): "
-            "use a dtype of such a size"
-        )
     if known.subdtype is not None:
         raise Error(f"an array of {known} (its elements are arrays): make these one more dimension")
+    if not 1 <= known.itemsize <= _MOST_BYTES:
+        raise Error(
+            f"an array of {known}, {known.itemsize} bytes each (an element has 1 to {_MOST_BYTES}): use a "
+            "smaller dtype, one more dimension, or an array for each field"
+        )
     return known
 
 
@@ -144,12 +144,19 @@ def without_padding(elements: np.ndarray) -> np.ndarray:
     """The same elements, with padding bytes set to zero."""
     if elements.dtype.names is not None:
         copied = np.zeros(elements.shape, elements.dtype)
+        raw = copied.view(np.uint8).reshape(*copied.shape, copied.itemsize)
         for name in elements.dtype.names:
-            copied[name] = elements[name]
+            if not elements.dtype.fields[name][0].itemsize:
+                continue
+            # As bytes: an assignment of a nested structure may copy its padding, too.
+            field = without_padding(np.ascontiguousarray(elements[name]))
+            first = elements.dtype.fields[name][1]
+            own = field.reshape(*elements.shape, -1).view(np.uint8)
+            raw[..., first : first + own.shape[-1]] = own
         return copied
-    if elements.dtype.char == "g" and np.finfo("g").nmant == 63:
+    if elements.dtype.char in "gG" and np.finfo("g").nmant == 63:
         copied = elements.copy()
-        copied.view("u1").reshape(-1, copied.itemsize)[:, 10:] = 0
+        copied.view("u1").reshape(-1, np.dtype("g").itemsize)[:, 10:] = 0
         return copied
     return elements
 

@@ -7,11 +7,13 @@ too (`products`). What would fetch all elements to each rank is refused (`numpy_
 
 from __future__ import annotations
 
-from typing import Any, Sequence
+import operator
+from typing import Any, Callable, Sequence
 
 from nearfetch import numpy_functions as functions
 from nearfetch.dense import Dense
 from nearfetch.elements import Elements
+from nearfetch.elementwise import elementwise
 from nearfetch.errors import Error
 from nearfetch.numerical import np
 
@@ -53,15 +55,18 @@ class NumpyMethods(np.lib.mixins.NDArrayOperatorsMixin, Dense):
     # What has no elements to compare is equal to no array, and an array stays a key of dictionaries.
 
     def __eq__(self, other: object) -> Any:
-        return super().__eq__(other) if self._has_elements(other) else NotImplemented
+        return self._compared(operator.eq, super().__eq__, other)
 
     def __ne__(self, other: object) -> Any:
-        return super().__ne__(other) if self._has_elements(other) else NotImplemented
+        return self._compared(operator.ne, super().__ne__, other)
 
     __hash__ = object.__hash__
 
-    def _has_elements(self, other: object) -> bool:
-        return other is not None and (not isinstance(other, (str, bytes)) or self._dtype.kind in "SU")
+    def _compared(self, compare: Callable[..., Any], by_ufunc: Callable[..., Any], other: object) -> Any:
+        if other is None or (isinstance(other, (str, bytes)) and self._dtype.kind not in "SU"):
+            return NotImplemented
+        # numpy's arrays compare structures, and its ufuncs do not.
+        return elementwise(compare, (self, other)) if self._dtype.kind == "V" else by_ufunc(other)
 
     def __bool__(self) -> bool:
         """Of the only element. Raises ValueError, as numpy, if there are others or none."""

@@ -52,7 +52,6 @@ def launch(
     args: Sequence[Any] = (),
     mpi: Optional[bool] = None,
     cached: bool = True,
-    segment_bytes: int = 64 << 20,
     network: str = "",
     virtual_time: bool = False,
     seed: int = 1,
@@ -70,9 +69,8 @@ def launch(
     there too. Without MPI an exception of `main` ends all ranks and is raised here. On MPI it is printed
     and ends the job.
 
-    `cached=False`: each remote read and write is a message. `segment_bytes`: memory of each rank for all
-    arrays. `cache`: settings of each rank's page cache, such as
-    `{"capacity_bytes": 4 << 20}` (`nearfetch settings` lists them, with the prefix `page_cache_`).
+    `cached=False`: each remote read and write is a message. `cache`: settings of each rank's page cache,
+    such as `{"capacity_bytes": 4 << 20}` (`nearfetch settings` lists them, with the prefix `page_cache_`).
 
     Threads only: `network` models one ("aries", "fdr-ib", "10gbe", "1gbe"), with random delays of up to
     `jitter_ns`. In `virtual_time` its time is counted, not waited for. An access takes `access_ns`, a
@@ -91,7 +89,6 @@ def launch(
     options = {
         "ranks": 1 if ranks is None else ranks,
         "cached": cached,
-        "segment_bytes": segment_bytes,
         "network": network,
         "virtual_time": virtual_time,
         "seed": seed,

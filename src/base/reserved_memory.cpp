@@ -36,7 +36,8 @@ std::uint64_t whole_pages(std::uint64_t bytes) noexcept {
 [[noreturn]] void refuse(std::uint64_t bytes, const char* why) {
     throw Error(
         "cannot reserve " + std::to_string(bytes) + " bytes of address space for a cache", why,
-        "lower memory_bytes, buffer_bytes or index_entries, or raise the process's address space limit");
+        "lower memory_bytes, buffer_bytes, index_entries or a page cache's capacity_bytes, or raise the "
+        "process's address space limit");
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/copy.hpp"
+#include "base/language.hpp"
 #include "pgas/runtime.hpp"
 #include "pgas/segment.hpp"
 #include "pgas/strided.hpp"
@@ -93,8 +94,12 @@ Context::Context(Runtime& runtime)
 }
 
 void Context::outside() {
-    throw Error("this thread is no part of a launched program",
-                "only main, spawned tasks and functions of on() communicate", "call it in one of these");
+    throw Error(
+        "this thread is no part of a launched program",
+        in_words(
+            {.cpp = "only main, spawned tasks and functions of on() communicate",
+             .python = "only what launch() runs in a rank, in that rank's thread, has ranks and arrays"}),
+        in_words({.cpp = "call it in one of these", .python = "call it in the function that launch() runs"}));
 }
 
 void Context::fail(const char* what, Rank rank, std::uint64_t address, std::size_t bytes, int status) const {

@@ -13,7 +13,7 @@ namespace nearfetch::pgas {
 inline InprocConfig inproc_config(const LaunchOptions& options) {
     InprocConfig config;
     config.ranks = options.ranks;
-    config.segment_bytes = segment_bytes(options);
+    config.segment_bytes = SymmetricHeap::first_bytes;
     config.network = options.network;
     config.virtual_time = options.virtual_time;
     config.seed = options.seed;
@@ -26,7 +26,7 @@ inline InprocConfig inproc_config(const LaunchOptions& options) {
 inline MpiJobConfig mpi_config(const LaunchOptions& options) {
     const Settings settings = settings_of_environment();
     MpiJobConfig config;
-    config.segment_bytes = segment_bytes(options);
+    config.segment_bytes = SymmetricHeap::first_bytes;
     const std::uint64_t record_bytes = settings.node_buffer_bytes;
     if (record_bytes == 0) return config;
     config.node.bytes = NodeSharing::memory_bytes(record_bytes);

@@ -150,7 +150,7 @@ std::uint64_t allocate(std::size_t bytes, const Where& where) {
     const std::uint64_t argument = bytes;
     call.add({&argument, 1});
     pgas::Runtime& runtime = Context::here().runtime();
-    const std::uint64_t there = runtime.allocate(bytes);
+    const std::uint64_t there = runtime.heap().allocate(bytes);
     runtime.add_earlier(call);
     return there;
 }
@@ -160,17 +160,17 @@ void free(std::uint64_t address, const Where& where) {
     Context& context = Context::here();
     // Nobody accesses the memory after the first barrier, and nobody has got it again before the second.
     pgas::barrier(context, std::memory_order_seq_cst);
-    context.runtime().free(address);
+    context.runtime().heap().free(address);
     pgas::barrier(context, std::memory_order_seq_cst);
 }
 std::uint64_t allocate_droppable(std::size_t bytes) {
-    return Context::here().runtime().allocate_droppable(bytes);
+    return Context::here().runtime().heap().allocate_droppable(bytes);
 }
 void drop(std::uint64_t address, std::size_t bytes) noexcept {
-    if (Context* const context = Context::find()) context->runtime().drop(address, bytes);
+    if (Context* const context = Context::find()) context->runtime().heap().drop(address, bytes);
 }
 std::uint64_t reallocate(std::uint64_t address, std::size_t bytes, std::size_t wanted_bytes) {
-    return Context::here().runtime().reallocate(address, bytes, wanted_bytes);
+    return Context::here().runtime().heap().reallocate(address, bytes, wanted_bytes);
 }
 Transfer start_get(Rank rank, std::uint64_t address, void* to, std::size_t bytes) {
     return Context::here().start<std::byte>(rank, address, static_cast<std::byte*>(to), bytes);

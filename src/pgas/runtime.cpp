@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pgas/runtime.hpp"
 
-#include <algorithm>
 #include <cstring>
 #include <exception>
-#include <iterator>
-#include <new>
 #include <utility>
 
 #include "pgas/message.hpp"
@@ -14,8 +11,6 @@
 namespace nearfetch::pgas {
 
 namespace {
-
-constexpr std::uint64_t alignment = 64;  // of allocations
 
 /// Runs `body`, then releases its puts even if it throws. A later write-back would overwrite newer data.
 template <class Body>
@@ -40,16 +35,12 @@ std::vector<std::byte> refusal(Header header, std::string_view why) {
 
 }  // namespace
 
-std::uint64_t segment_bytes(const LaunchOptions& options) noexcept {
-    const std::uint64_t page = std::max<std::uint64_t>(alignment, options.cache.page_bytes);
-    const std::uint64_t rest = options.segment_bytes % page;
-    const std::uint64_t rounded = rest == 0 ? options.segment_bytes : options.segment_bytes + (page - rest);
-    // Rounding overflows near 2^64; the transport then reports that the memory is not available.
-    return std::max(rounded, options.segment_bytes);
-}
-
 Runtime::Runtime(Job& job, const LaunchOptions& options, void (*anchor)(), Site site, const NodeMemory* node)
-    : job_(job), options_(options), anchor_(anchor), site_(std::move(site)) {
+    : job_(job),
+      options_(options),
+      anchor_(anchor),
+      site_(std::move(site)),
+      heap_(job, options.cache.page_bytes) {
     if (node == nullptr) node = job.node_memory();
     if (node != nullptr) node_sharing_.emplace(*node);
 }
@@ -80,179 +71,6 @@ void Runtime::stop_server() {
     stop.kind = Header::Kind::stop;
     job_.send(job_.rank(), server_port, compose(stop, {}));
     server_->join();
-}
-
-std::uint64_t Runtime::end_of(std::uint64_t address, std::size_t bytes) const noexcept {
-    return std::min(job_.segment().size(), (address + bytes + alignment - 1) / alignment * alignment);
-}
-
-std::uint64_t Runtime::take_memory(std::size_t bytes) {
-    std::optional<std::uint64_t> there = find_room(bytes);
-    if (!there && reclaim()) there = find_room(bytes);
-    if (!there) no_room(bytes);
-    return *there;
-}
-
-std::uint64_t Runtime::allocate(std::size_t bytes) {
-    const std::size_t wanted_bytes = std::max<std::size_t>(bytes, 1);
-    const std::uint64_t there = take_memory(wanted_bytes);
-    freeable_.emplace(there, end_of(there, wanted_bytes));
-    return there;
-}
-
-void Runtime::free(std::uint64_t address) {
-    const auto freeable = freeable_.find(address);
-    if (freeable == freeable_.end())
-        throw Error("free: address " + std::to_string(address),
-                    "no allocation begins there: it was freed before, or allocate() has not returned it",
-                    "free what allocate() has returned, once");
-    const std::uint64_t end = freeable->second;
-    freeable_.erase(freeable);
-    clear(address, end);
-    give_back(address, end);
-}
-
-std::uint64_t Runtime::reallocate(std::uint64_t address, std::size_t bytes, std::size_t wanted_bytes) {
-    const auto freeable = freeable_.find(address);
-    const bool may_be_freed = freeable != freeable_.end();
-    const std::uint64_t end = may_be_freed ? freeable->second : end_of(address, bytes);
-    if (may_be_freed) wanted_bytes = std::max<std::size_t>(wanted_bytes, 1);
-    for (bool again = false;; again = true) {
-        const auto free_before = free_;
-        const std::uint64_t allocated_before = allocated_;
-        give_back(address, end);
-        if (const std::optional<std::uint64_t> there = find_room(wanted_bytes)) {
-            clear(address, end);
-            if (may_be_freed) {
-                freeable_.erase(freeable);
-                freeable_.emplace(*there, end_of(*there, wanted_bytes));
-            }
-            return *there;
-        }
-        free_ = free_before;
-        allocated_ = allocated_before;
-        if (again || !reclaim()) no_room(wanted_bytes);
-    }
-}
-
-std::uint64_t Runtime::allocate_droppable(std::size_t bytes) {
-    droppable_ = true;
-    return take_memory(bytes);
-}
-
-void Runtime::drop(std::uint64_t address, std::size_t bytes) noexcept {
-    const std::uint64_t end = end_of(address, bytes);
-    if (end == address) return;
-    try {
-        const std::lock_guard lock(mutex_);
-        dropped_.emplace_back(address, end);
-    } catch (const std::bad_alloc&) {  // the list stays as it is
-    }
-}
-
-std::optional<std::uint64_t> Runtime::find_room(std::size_t bytes) {
-    const auto gap = std::find_if(free_.begin(), free_.end(),
-                                  [&](const auto& range) { return range.second - range.first >= bytes; });
-    if (gap != free_.end()) {
-        const auto [begin, end] = *gap;
-        free_.erase(gap);
-        if (const std::uint64_t taken = std::min(end, end_of(begin, bytes)); taken != end)
-            free_.emplace(taken, end);
-        return begin;
-    }
-    if (bytes > job_.segment().size() - allocated_) return std::nullopt;
-    return std::exchange(allocated_, end_of(allocated_, bytes));
-}
-
-void Runtime::no_room(std::size_t bytes) const {
-    const std::uint64_t segment = job_.segment().size();
-    std::uint64_t left = segment - allocated_;
-    for (const auto& [begin, end] : free_)
-        left = std::max(left, end - begin);
-    throw Error("allocate: " + std::to_string(bytes) + " bytes",
-                std::to_string(left) + " are left of the segment's " + std::to_string(segment),
-                "raise LaunchOptions::segment_bytes");
-}
-
-// All ranks reclaim in the same order, so that they agree whether there is room.
-bool Runtime::reclaim() {
-    if (!droppable_) return false;
-    Context& context = Context::here();
-    pgas::barrier(context, std::memory_order_seq_cst);  // earlier puts to this memory are complete
-    std::vector<Range> own;
-    {
-        const std::lock_guard lock(mutex_);
-        own = dropped_;
-    }
-    const std::vector<Range> all = common(std::move(own));
-    for (const auto& [begin, end] : all) {
-        clear(begin, end);
-        give_back(begin, end);
-    }
-    {
-        const std::lock_guard lock(mutex_);
-        std::erase_if(dropped_,
-                      [&](const Range& one) { return std::binary_search(all.begin(), all.end(), one); });
-    }
-    pgas::barrier(context, std::memory_order_seq_cst);  // nobody puts before it is zero
-    return !all.empty();
-}
-
-std::vector<Runtime::Range> Runtime::common(std::vector<Range> own) {
-    const auto bytes_of = [](const std::vector<Range>& ranges) {
-        std::vector<std::uint64_t> words{ranges.size()};
-        for (const auto& [begin, end] : ranges)
-            words.insert(words.end(), {begin, end});
-        const auto bytes = std::as_bytes(std::span(words));
-        return std::vector<std::byte>(bytes.begin(), bytes.end());
-    };
-    const auto receive = [&] {
-        Message message;
-        job_.receive(memory_port, message, true);
-        std::vector<std::uint64_t> words(message.bytes.size() / sizeof(std::uint64_t));
-        std::memcpy(words.data(), message.bytes.data(), words.size() * sizeof(std::uint64_t));
-        std::vector<Range> ranges;
-        for (std::size_t n = 1; n < words.size(); n += 2)
-            ranges.emplace_back(words[n], words[n + 1]);
-        return ranges;
-    };
-    std::sort(own.begin(), own.end());
-    if (job_.rank() != 0) {
-        job_.send(0, memory_port, bytes_of(own));
-        return receive();
-    }
-    for (Rank r = 1; r < job_.ranks(); ++r) {
-        const std::vector<Range> other = receive();
-        std::vector<Range> both;
-        std::set_intersection(own.begin(), own.end(), other.begin(), other.end(), std::back_inserter(both));
-        own = std::move(both);
-    }
-    for (Rank r = 1; r < job_.ranks(); ++r)
-        job_.send(r, memory_port, bytes_of(own));
-    return own;
-}
-
-void Runtime::clear(std::uint64_t begin, std::uint64_t end) {
-    std::fill(job_.segment().begin() + static_cast<std::ptrdiff_t>(begin),
-              job_.segment().begin() + static_cast<std::ptrdiff_t>(end), std::byte{});
-}
-
-void Runtime::give_back(std::uint64_t begin, std::uint64_t end) {
-    if (begin == end) return;
-    auto next = free_.lower_bound(begin);
-    if (next != free_.end() && next->first == end) {
-        end = next->second;
-        next = free_.erase(next);
-    }
-    if (next != free_.begin())
-        if (const auto before = std::prev(next); before->second == begin) {
-            begin = before->first;
-            free_.erase(before);
-        }
-    if (end == allocated_)
-        allocated_ = begin;
-    else
-        free_.emplace(begin, end);
 }
 
 std::unique_ptr<Job::Thread> Runtime::start_task(std::function<void()> body) {

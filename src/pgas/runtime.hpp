@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A rank of an SPMD program: its job, its allocations, and the server for requests of other ranks.
+// A rank of an SPMD program: its job, its memory, and the server for requests of other ranks.
 //
 // The server thread receives requests. A worker thread with its own cache runs each of them, so that a
 // request may wait for another. Workers are reused, and so are the threads of tasks and their caches: there
@@ -10,7 +10,6 @@
 
 #include <atomic>
 #include <functional>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <nearfetch/pgas.hpp>
@@ -22,12 +21,10 @@
 #include "pgas/context.hpp"
 #include "pgas/node_sharing.hpp"
 #include "pgas/ports.hpp"
+#include "pgas/symmetric_heap.hpp"
 #include "transport/job.hpp"
 
 namespace nearfetch::pgas {
-
-/// Segment size of each rank: that of the options in whole pages, so that no page reaches beyond it.
-std::uint64_t segment_bytes(const LaunchOptions& options) noexcept;
 
 class Runtime {
   public:
@@ -47,21 +44,7 @@ class Runtime {
 
     Job& job() noexcept { return job_; }
     const LaunchOptions& options() const noexcept { return options_; }
-    /// Allocates zeroed memory (at least a byte, so that addresses differ) at the same address in all ranks,
-    /// which call it in the same order.
-    /// \throws Error when the segment is full
-    std::uint64_t allocate(std::size_t bytes);
-    /// Ends such an allocation in this rank. All ranks have stopped to access it.
-    /// \throws Error when none begins there
-    void free(std::uint64_t address);
-    /// Replaces an allocation by another, which may overlap it; zeroed. Collective: nobody uses the old
-    /// memory any more, or the new memory before all ranks have it. On failure nothing changes.
-    std::uint64_t reallocate(std::uint64_t address, std::size_t bytes, std::size_t wanted_bytes);
-    /// As allocate(), for memory that may be dropped. If the segment is full, memory that all ranks have
-    /// dropped is reclaimed. That takes two barriers, each an acquire and a release.
-    std::uint64_t allocate_droppable(std::size_t bytes);
-    /// Marks memory as unused by this rank. Thread-safe.
-    void drop(std::uint64_t address, std::size_t bytes) noexcept;
+    SymmetricHeap& heap() noexcept { return heap_; }
     std::unique_ptr<Job::Thread> start_task(std::function<void()> body);
 
     /// A barrier that compares the collective functions in which the ranks call it. It acquires of what ranks
@@ -95,11 +78,9 @@ class Runtime {
 
     static constexpr Port server_port = 0;
     static constexpr Port exchange_port = 1;  ///< for collective functions
-    static constexpr Port memory_port = 2;    ///< for dropped memory
+    static constexpr Port memory_port = 2;    ///< for memory that all ranks have dropped, and empty segments
 
   private:
-    /// A range of the segment: begin and end.
-    using Range = std::pair<std::uint64_t, std::uint64_t>;
     struct Worker {
         Port port;
         std::unique_ptr<Job::Thread> thread;
@@ -136,17 +117,6 @@ class Runtime {
         std::optional<Context::Use> use;
     };
 
-    /// End of an allocation at that address, with padding.
-    std::uint64_t end_of(std::uint64_t address, std::size_t bytes) const noexcept;
-    std::uint64_t take_memory(std::size_t bytes);
-    void give_back(std::uint64_t begin, std::uint64_t end);
-    std::optional<std::uint64_t> find_room(std::size_t bytes);
-    [[noreturn]] void no_room(std::size_t bytes) const;
-    /// Collective. \return whether memory was reclaimed
-    bool reclaim();
-    /// The intersection of all ranks' ranges, sorted. Collective.
-    std::vector<Range> common(std::vector<Range> own);
-    void clear(std::uint64_t begin, std::uint64_t end);
     void stop_server();
     void serve();
     void run_task(const std::function<void()>& body);
@@ -163,10 +133,7 @@ class Runtime {
     std::atomic<std::uint64_t> barriers_{0};
     std::uint64_t earlier_sum_ = 0;  ///< checksum of the calls since the last barrier
     std::string earlier_text_;
-    std::uint64_t allocated_ = 0;                      ///< end of the allocated part
-    std::map<std::uint64_t, std::uint64_t> free_;      ///< begin to end of free ranges: disjoint and zeroed
-    std::map<std::uint64_t, std::uint64_t> freeable_;  ///< begin to end of what may be freed
-    bool droppable_ = false;                           ///< whether droppable memory was ever allocated
+    SymmetricHeap heap_;
     RankClock clock_;
     PrefetchBuffer prefetch_buffer_;
     Ports ports_{memory_port + 1};
@@ -174,7 +141,6 @@ class Runtime {
     std::atomic<int> running_{0};
 
     std::mutex mutex_;  ///< guards the members below
-    std::vector<Range> dropped_;
     std::vector<Port> idle_workers_;
     Ended ended_;
     std::vector<std::unique_ptr<Context>> idle_contexts_;  ///< of ended tasks; nothing is unreleased

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pgas/segment.hpp"
 
+#include <span>
+
 #include "base/error.hpp"
-#include "base/types.hpp"
 
 namespace nearfetch::pgas {
 
@@ -10,16 +11,15 @@ void check_access(Job& job, const char* what, Rank rank, std::uint64_t address, 
     if (rank < 0 || rank >= job.ranks())
         throw Error(std::string(what) + ": rank " + std::to_string(rank),
                     "the program has the ranks 0 to " + std::to_string(job.ranks() - 1), "use one of them");
-    const ByteRange segment{0, job.segment().size()};
-    if (!segment.contains(address, bytes))
+    if (job.segment(address).size() < bytes)
         throw Error(std::string(what) + ": " + bytes_at(rank, address, bytes),
-                    "its segment has " + std::to_string(segment.size()) + " bytes",
-                    "allocate() what is accessed, or raise LaunchOptions::segment_bytes");
+                    "not all of them are in one segment of its memory", "allocate() what is accessed");
 }
 
 std::byte* local(Job& job, std::uint64_t address, std::size_t bytes) {
-    check_access(job, "local access", job.rank(), address, bytes);
-    return job.segment().data() + address;
+    const std::span<std::byte> there = job.segment(address);
+    if (there.size() < bytes) check_access(job, "local access", job.rank(), address, bytes);
+    return there.data();
 }
 
 std::string bytes_at(Rank rank, std::uint64_t address, std::size_t bytes) {

@@ -12,10 +12,10 @@
 namespace nearfetch::pgas {
 
 /// \param what the access, for the message
-/// \throws Error unless the rank exists and its segment has the bytes
+/// \throws Error unless the rank exists and one of its segments has the bytes
 void check_access(Job& job, const char* what, Rank rank, std::uint64_t address, std::size_t bytes);
 
-/// This rank's own bytes. \throws Error unless they are in the segment
+/// This rank's own bytes. \throws Error unless they are in one segment
 std::byte* local(Job& job, std::uint64_t address, std::size_t bytes);
 
 /// Names the bytes in messages.

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "python/array_of.hpp"
+#include "python/wide_array.hpp"
 
 namespace nearfetch::python {
 
@@ -30,6 +31,7 @@ std::unique_ptr<AnyArray> make_distributed(const Plan& plan) {
 }  // namespace
 
 std::unique_ptr<AnyArray> make_any_array(DistributionKind kind, const Plan& plan) {
+    if (!is_compiled_for(plan.element_bytes)) return std::make_unique<WideArray>(kind, plan);
     switch (kind) {
         case DistributionKind::block:
             return make_distributed<Block>(plan);

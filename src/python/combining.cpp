@@ -59,6 +59,9 @@ detail::Combining arithmetic(char kind, std::size_t bytes) {
         case 'f':
             return of_size<Op, float, double, long double>(bytes);
         case 'c':
+            // The parts of a long double one are units of a wide array, and are added one by one.
+            if constexpr (std::is_same_v<Op, Sum>)
+                if (bytes == 2 * sizeof(long double)) return detail::combining_of<long double, Op>();
             return of_size<Op, std::complex<float>, std::complex<double>>(bytes);
         case 'b':
             return of_size<Op, bool>(bytes);

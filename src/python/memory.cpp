@@ -29,7 +29,7 @@ PyType_Slot bytes_slots[] = {{Py_bf_getbuffer, reinterpret_cast<void*>(&bytes_ge
 nb::object Views::of(std::span<const std::byte> bytes, bool writable, RankState& rank,
                      nb::handle owner) const {
     if (bytes.empty()) return nb::none();
-    return nb::cast(Bytes{bytes, writable, rank.view(), count_, nb::borrow(owner)});
+    return nb::cast(Bytes{bytes, writable, rank.view(bytes.data()), count_, nb::borrow(owner)});
 }
 
 nb::object view_of(std::span<const std::byte> bytes, nb::handle owner) {

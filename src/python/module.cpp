@@ -9,9 +9,12 @@
 #include <nearfetch/detail/array/collective.hpp>
 #include <nearfetch/detail/array/prefetch.hpp>
 #include <nearfetch/pgas.hpp>
+#include <new>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 
+#include "base/language.hpp"
 #include "base/settings.hpp"
 #include "python/array_binding.hpp"
 #include "python/interrupt.hpp"
@@ -76,7 +79,6 @@ nb::list cache_settings() {
 LaunchOptions options_of(const nb::dict& from) {
     LaunchOptions options;
     take(from, "ranks", options.ranks);
-    take(from, "segment_bytes", options.segment_bytes);
     take(from, "cached", options.cached);
     take(from, "network", options.network);
     take(from, "virtual_time", options.virtual_time);
@@ -156,6 +158,7 @@ void define_program(nb::module_& module) {
 NB_MODULE(_native, module) {
     // Objects in the traceback of an exception may outlive the interpreter; that is harmless.
     nb::set_leak_warnings(false);
+    set_language(Language::python);
     module.doc() = "What nearfetch's Python package is made of; import nearfetch instead.";
     // A user's errors keep their text, and become the package's exception classes.
     nb::register_exception_translator([](const std::exception_ptr& problem, void*) {
@@ -169,6 +172,10 @@ NB_MODULE(_native, module) {
                             error.what());
         } catch (const Error& error) {
             PyErr_SetString(nb::module_::import_("nearfetch.errors").attr("Error").ptr(), error.what());
+        } catch (const std::bad_alloc&) {
+            PyErr_SetString(PyExc_MemoryError, "this process has no memory for it: let go of arrays first");
+        } catch (const std::length_error&) {
+            PyErr_SetString(PyExc_MemoryError, "no process has memory for that many: use fewer");
         }
     });
     define_program(module);

@@ -26,6 +26,11 @@ Opaque<Bytes> value_at(const void* from) {
     return value;
 }
 
+/// Whether arrays are compiled for elements of that size.
+constexpr bool is_compiled_for(std::size_t bytes) {
+    return bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8 || bytes == 16;
+}
+
 /// Calls make(integral constant) for a run-time size. \throws Error for an unsupported size
 template <class Make>
 auto with_element_bytes(std::size_t bytes, const Make& make) {
@@ -42,7 +47,7 @@ auto with_element_bytes(std::size_t bytes, const Make& make) {
             return make(std::integral_constant<std::size_t, 16>());
         default:
             throw Error("elements of " + std::to_string(bytes) + " bytes",
-                        "there are arrays of 1, 2, 4, 8 and 16", "use a dtype of such a size");
+                        "there are matrices of 1, 2, 4, 8 and 16", "use a dtype of such a size");
     }
 }
 

@@ -67,8 +67,8 @@ void RankState::sweep() {
         drop(one);
 }
 
-std::shared_ptr<void> RankState::view() {
-    std::shared_ptr<void> memory = job_->memory();
+std::shared_ptr<void> RankState::view(const std::byte* place) {
+    std::shared_ptr<void> memory = job_->keep(place);
     if (memory != nullptr) return memory;
     return std::make_shared<View>(View{nullptr, view_});
 }

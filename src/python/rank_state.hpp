@@ -4,6 +4,7 @@
 // Objects that belong to a rank of a launched program. They have to end in its thread, before the rank does.
 // Python may drop an object in any thread, or keep it beyond the program.
 
+#include <cstddef>
 #include <list>
 #include <memory>
 #include <mutex>
@@ -51,8 +52,8 @@ class RankState {
     void drop(const Owned* owned) noexcept;
     /// Whether there are views of the rank's memory that do not keep it alive. \pre the rank's thread
     long views() const noexcept { return view_.use_count() - 1; }
-    /// Held by a view of the rank's memory.
-    std::shared_ptr<void> view();
+    /// Held by a view of the rank's memory at that place.
+    std::shared_ptr<void> view(const std::byte* place);
 
   private:
     void sweep();

@@ -100,6 +100,16 @@ class WaitingThread final : public Job::Thread {
 
 }  // namespace
 
+AddedSegment WaitingJob::add_segment(std::uint64_t bytes) {
+    const Unlocked unlocked;
+    return inner_.add_segment(bytes);
+}
+
+void WaitingJob::remove_segment(std::uint64_t address) {
+    const Unlocked unlocked;
+    inner_.remove_segment(address);
+}
+
 std::unique_ptr<Transport> WaitingJob::endpoint() {
     return std::make_unique<WaitingTransport>(inner_.endpoint(), virtual_time());
 }

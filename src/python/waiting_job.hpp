@@ -17,8 +17,12 @@ class WaitingJob final : public Job {
 
     Rank rank() const noexcept override { return inner_.rank(); }
     Rank ranks() const noexcept override { return inner_.ranks(); }
-    std::span<std::byte> segment() noexcept override { return inner_.segment(); }
-    std::shared_ptr<void> memory() override { return inner_.memory(); }
+    using Job::segment;
+    std::span<std::byte> segment(std::uint64_t address) noexcept override { return inner_.segment(address); }
+    AddedSegment add_segment(std::uint64_t bytes) override;
+    void remove_segment(std::uint64_t address) override;
+    bool is_idle(std::uint64_t address) const noexcept override { return inner_.is_idle(address); }
+    std::shared_ptr<void> keep(const std::byte* place) override { return inner_.keep(place); }
     const NodeMemory* node_memory() const noexcept override { return inner_.node_memory(); }
     std::unique_ptr<Transport> endpoint() override;
     bool threads() const noexcept override { return inner_.threads(); }

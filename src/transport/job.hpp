@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "base/types.hpp"
@@ -20,6 +21,12 @@ namespace nearfetch {
 /// A receive port: a number from 0 to 32766.
 using Port = std::uint32_t;
 inline constexpr Port port_max = 32766;
+
+/// What became of adding a segment.
+struct AddedSegment {
+    std::uint64_t address = 0;  ///< its first
+    std::string refused;        ///< why there is none; empty if there is
+};
 
 /// A received message. Messages from one rank to one port arrive in the order of sending.
 struct Message {
@@ -42,11 +49,21 @@ class Job {
 
     virtual Rank rank() const noexcept = 0;
     virtual Rank ranks() const noexcept = 0;
-    /// This rank's segment, at the addresses from 0 to its size; the same size in all ranks. Zeroed, aligned
-    /// to 4096 bytes.
-    virtual std::span<std::byte> segment() noexcept = 0;
-    /// Keeps the segment's memory beyond the job; nullptr if it ends with the job.
-    virtual std::shared_ptr<void> memory() { return nullptr; }
+    /// This rank's memory from that address to the end of its segment; empty if no segment has the address.
+    /// Segments have the same addresses in all ranks. They begin zeroed, at a place aligned to 4096 bytes.
+    virtual std::span<std::byte> segment(std::uint64_t address) noexcept = 0;
+    /// The first one, which the job begins with.
+    std::span<std::byte> segment() noexcept { return segment(0); }
+    /// Adds a segment of so many bytes in each rank. Collective, with the same number.
+    /// \return the same in all ranks
+    virtual AddedSegment add_segment(std::uint64_t bytes) = 0;
+    /// Gives the memory of an added segment back. Collective. \pre it is idle in all ranks, and nobody starts
+    /// anything there
+    virtual void remove_segment(std::uint64_t address) = 0;
+    /// Whether no transfer of this rank is outstanding in that segment.
+    virtual bool is_idle(std::uint64_t /*address*/) const noexcept { return true; }
+    /// Keeps this rank's memory at that place beyond its segment; nullptr if that is impossible.
+    virtual std::shared_ptr<void> keep(const std::byte* /*place*/) { return nullptr; }
     /// nullptr: this node's ranks share none.
     virtual const NodeMemory* node_memory() const noexcept { return nullptr; }
 

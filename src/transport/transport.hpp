@@ -71,7 +71,7 @@ class Transport {
     /// Describes a status other than 0.
     virtual std::string status_text(int status) const {
         if (status == transport_status::bad_rank) return "there is no such rank";
-        if (status == transport_status::outside) return "not all of these bytes are in the segment";
+        if (status == transport_status::outside) return "not all of these bytes are in one segment";
         return "the transport's status " + std::to_string(status);
     }
 };

@@ -21,7 +21,6 @@ namespace nearfetch {
 inline LaunchOptions array_options(Rank ranks, bool cached = true) {
     LaunchOptions options;
     options.ranks = ranks;
-    options.segment_bytes = 1 << 18;
     options.cached = cached;
     options.cache.capacity_bytes = 1 << 16;
     return options;

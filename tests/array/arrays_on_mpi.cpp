@@ -94,15 +94,13 @@ bool shares_fetches() {
 
 int main(int argc, char** argv) {
     programs::Program program("arrays_on_mpi", "Checks arrays on a real network.");
-    return program.run(
-        argc, argv, [] { return std::uint64_t{1} << 20; },
-        [](programs::Run& run) {
-            run.begin();
-            const bool kept = keeps_elements();
-            const bool added = adds_contributions();
-            const bool gathered = gathers();
-            const bool shared = shares_fetches();
-            run.result(0, kept && added && gathered && shared);
-            run.end();
-        });
+    return program.run(argc, argv, [](programs::Run& run) {
+        run.begin();
+        const bool kept = keeps_elements();
+        const bool added = adds_contributions();
+        const bool gathered = gathers();
+        const bool shared = shares_fetches();
+        run.result(0, kept && added && gathered && shared);
+        run.end();
+    });
 }

@@ -67,7 +67,6 @@ void meet_without_the_last() {
 int main(int argc, char** argv) {
     const bool without_the_last = argc > 1 && std::strcmp(argv[1], "missing") == 0;
     LaunchOptions options;
-    options.segment_bytes = 1 << 18;
     launch_mpi(options, &argc, &argv, without_the_last ? meet_without_the_last : go_through_all);
     return failures == 0 ? 0 : 1;
 }

@@ -215,7 +215,6 @@ TEST(OwnPackings, SayWhatTravels) {
 
 TEST(OwnPackings, CutLargeBoxes) {
     LaunchOptions options = array_options(2);
-    options.segment_bytes = 8 << 20;
     for (const bool consistent : {true, false})
         launch(options, [&] {
             DistributedArray<long, 2, Dealt> a({300, 1000});

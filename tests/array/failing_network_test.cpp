@@ -51,8 +51,11 @@ class FailingJob final : public Job {
     }
     Rank rank() const noexcept override { return working_.rank(); }
     Rank ranks() const noexcept override { return working_.ranks(); }
-    std::span<std::byte> segment() noexcept override { return working_.segment(); }
-    std::shared_ptr<void> memory() override { return working_.memory(); }
+    std::span<std::byte> segment(std::uint64_t address) noexcept override {
+        return working_.segment(address);
+    }
+    AddedSegment add_segment(std::uint64_t bytes) override { return working_.add_segment(bytes); }
+    void remove_segment(std::uint64_t address) override { working_.remove_segment(address); }
     bool threads() const noexcept override { return working_.threads(); }
     std::uint64_t atomic(Rank target, std::uint64_t address, AtomicOp op, std::uint64_t operand,
                          std::uint64_t compare) override {

@@ -154,7 +154,6 @@ class Beside {
 
 TEST(Prefetching, WhatIsLargeComesInPiecesWhereOthersMayReadMeanwhile) {
     LaunchOptions options = array_options(2);
-    options.segment_bytes = 1 << 21;
     struct Case {
         std::array<Rank, 2> grid;
         Box<2> box;

@@ -136,57 +136,57 @@ TYPED_TEST(Resized, WhatWasObservedIsRenumbered) {
 }
 
 TEST(Resizing, ReusesMemory) {
-    LaunchOptions options = array_options(2);
-    options.segment_bytes = 16384;
-    launch(options, [] {
-        BlockArray<long, 1> a({1000});  // 4000 bytes of each rank
-        a.for_each([](const Index<1>& i, long& element) { element = value_at(i); });
+    launch(array_options(2), [] {
+        BlockArray<long, 1> a({250'000});  // a quarter of the first segment
+        const auto fill = [](const Index<1>& i, long& element) { element = value_at(i); };
+        const auto expect_kept = [&a](std::int64_t kept) {
+            for (std::int64_t i = 0; i < a.bounds().size(); i += 997)
+                ASSERT_EQ(a(i), i < kept ? value_at(Index<1>{i}) : 0) << i;
+        };
+        a.for_each(fill);
         const long* const first = a.local().data();
-        for (const std::int64_t size : {10, 1000, 0, 600}) {
+        for (const std::int64_t size : {10, 250'000, 0, 150'000}) {
             a.resize({size});
             EXPECT_TRUE(size == 0 || a.local().data() == first) << "what is there suffices";
         }
-        // 8000 bytes, which leave a gap in the segment.
-        a.for_each([](const Index<1>& i, long& element) { element = value_at(i); });
-        a.resize({2000});
-        for (std::int64_t i = 0; i < 2000; ++i)
-            ASSERT_EQ(a(i), i < 600 ? value_at(Index<1>{i}) : 0);
+        a.for_each(fill);
+        a.resize({500'000});  // leaves a gap
+        expect_kept(150'000);
         try {
-            a.resize({5000});
+            a.resize({std::int64_t{1} << 50});
             ADD_FAILURE() << "there is no room";
         } catch (const Error& error) {
-            EXPECT_NE(std::string(error.what()).find("raise LaunchOptions::segment_bytes"),
-                      std::string::npos);
+            EXPECT_NE(std::string(error.what()).find("no memory for 4503599627370496 bytes in each rank"),
+                      std::string::npos)
+                << error.what();
         }
-        for (std::int64_t i = 0; i < 2000; ++i)
-            ASSERT_EQ(a(i), i < 600 ? value_at(Index<1>{i}) : 0) << "as it was";
-        BlockArray<long, 1> small({100});  // in the gap
+        expect_kept(150'000);
+        BlockArray<long, 1> small({25'000});  // in the gap
         small.fill(7);
         const long* const last = a.local().data();
-        a.resize({2200});
+        a.resize({550'000});
         EXPECT_EQ(a.local().data(), last) << "nothing stands behind it";
-        BlockArray<long, 1> in_the_hole({800});
+        BlockArray<long, 1> in_the_hole({200'000});
         EXPECT_EQ(in_the_hole.sum(), 0) << "given back as zero";
-        EXPECT_EQ(small.sum(), 700);
-        EXPECT_EQ(a(599), value_at(Index<1>{599}));
+        EXPECT_EQ(small.sum(), 7 * 25'000);
+        expect_kept(150'000);
         barrier();
     });
 }
 
 TEST(Resizing, GrowsAgainAndAgain) {
-    LaunchOptions options = array_options(3);
-    options.segment_bytes = 1 << 17;  // the sum of all sizes is 7 times as much
-    launch(options, [] {
+    launch(array_options(3), [] {
         BlockArray<long, 1> a({0});
         BlockArray<long, 1> other({10});
         other.fill(3);
-        for (std::int64_t size = 100; size <= 12000; size += 100) {
+        // The sum of all sizes is 9 times the first segment.
+        for (std::int64_t size = 2000; size <= 240'000; size += 2000) {
             a.resize({size});
             if (rank() == 0) a(size - 1) = value_at(Index<1>{size});
             barrier();
         }
-        for (std::int64_t i = 0; i < 12000; ++i)
-            ASSERT_EQ(a(i), (i + 1) % 100 == 0 ? value_at(Index<1>{i + 1}) : 0);
+        for (std::int64_t i = 0; i < 240'000; ++i)
+            ASSERT_EQ(a(i), (i + 1) % 2000 == 0 ? value_at(Index<1>{i + 1}) : 0);
         EXPECT_EQ(other.sum(), 30);
         barrier();
     });
@@ -245,12 +245,12 @@ TEST(Resizing, WrongUseIsNamed) {
     });
 }
 
-// The memory of all arrays of a program together is many times the segment.
+// The memory of all arrays of a program together is many times the first segment.
 TEST(Memory, OfArraysThatEndedIsUsedAgain) {
     for (Rank count = 1; count <= 5; ++count)
         for (const bool cached : {true, false})
             launch(array_options(count, cached), [] {
-                const std::int64_t each = 9000;  // 72 kB of the segment's 256
+                const std::int64_t each = 160'000;  // 1.3 MB of the first segment's 4 MiB
                 for (long round = 1; round <= 30; ++round) {
                     BlockArray<long, 1> a({each * ranks()});
                     const Index<1> other{(a.own_box().upper[0] + round) % (each * ranks())};
@@ -270,24 +270,30 @@ TEST(Memory, OfArraysThatEndedIsUsedAgain) {
 TEST(Memory, IsNotUsedAgainWhileARankHasIt) {
     launch(array_options(3), [] {
         using Array = BlockArray<long, 1>;
-        auto first = std::make_unique<Array>(Index<1>{3 * 20'000});
+        const auto make = [] { return std::make_unique<Array>(Index<1>{3 * 400'000}); };
+        auto first = make();  // most of the first segment
         first->fill(7);
+        const long* const place = first->local().data();
         if (rank() != 1) first.reset();
-        const auto second = [] { return std::make_unique<Array>(Index<1>{3 * 20'000}); };
-        EXPECT_THROW(second(), Error);
-        EXPECT_THROW(second(), Error);
+        auto second = make();
+        EXPECT_NE(second->local().data(), place);
+        EXPECT_EQ(second->sum(), 0);
         if (rank() == 1) {
             EXPECT_EQ(*first->local().begin(), 7);
             first.reset();
         }
-        EXPECT_EQ(second()->sum(), 0);
+        auto third = make();
+        EXPECT_EQ(third->local().data(), place);
+        EXPECT_EQ(third->sum(), 0);
+        third->fill(9);
+        third.reset();
         // A resize reclaims it too.
-        BlockArray<long, 1> small({3 * 5'000});
+        Array small({3 * 5'000});
         small.fill(3);
-        EXPECT_EQ(second()->sum(), 0);
-        small.resize({3 * 18'000});
+        small.resize({3 * 400'000});
+        EXPECT_EQ(small.local().data(), place);
         EXPECT_EQ(small.sum(), 3 * 3 * 5'000);
-        EXPECT_THROW(small.resize({3 * 40'000}), Error);
+        EXPECT_THROW(small.resize({std::int64_t{1} << 50}), Error);
         EXPECT_EQ(small.sum(), 3 * 3 * 5'000);
         barrier();
     });

@@ -144,7 +144,6 @@ TYPED_TEST(ScatteredAccesses, TakeAtMostTwoMessagesForEachOwner) {
 // 8 MiB of elements at a time.
 TEST(ScatteredPortions, LargeRequestsAreMadeInPortions) {
     LaunchOptions options = array_options(2);
-    options.segment_bytes = std::uint64_t{32} << 20;
     launch(options, [] {
         constexpr auto portion = static_cast<std::int64_t>(detail::most_scattered_bytes / sizeof(long));
         BlockArray<long, 1> a({4 * portion + 40});

@@ -25,9 +25,8 @@ class NodeMemory : public ::testing::Test {
         std::filesystem::create_directories(file.parent_path());
         std::ofstream(file) << text;
     }
-    std::uint64_t bytes() const {
-        return node_memory_bytes({(root_ / "proc").string(), (root_ / "cgroup").string()});
-    }
+    SystemFiles files() const { return {(root_ / "proc").string(), (root_ / "cgroup").string()}; }
+    std::uint64_t bytes() const { return node_memory_bytes(files()); }
 
   private:
     std::filesystem::path root_ =
@@ -62,6 +61,39 @@ TEST_F(NodeMemory, ControllersOfVersionOneAreToldApart) {
     write("cgroup/memory/b/memory.limit_in_bytes", std::to_string(2 * mib) + "\n");
     write("cgroup/memory/c/memory.limit_in_bytes", std::to_string(40 * mib) + "\n");
     EXPECT_EQ(bytes(), 40 * mib);
+}
+
+TEST_F(NodeMemory, WhatIsAvailableIsWhatTheSystemSays) {
+    write("proc/meminfo", "MemTotal: 9000 kB\nMemAvailable:  4000 kB\nSwapFree: 96 kB\n");
+    EXPECT_EQ(available_memory_bytes(files()), 4096u << 10);
+    write("proc/self/cgroup", "0::/job/task\n");
+    write("cgroup/job/memory.max", "2000000\n");
+    write("cgroup/job/memory.current", "1500000\n");
+    EXPECT_EQ(available_memory_bytes(files()), 500'000u) << "what the group leaves";
+    write("cgroup/job/memory.stat", "anon 1\ninactive_file 100000\nactive_file 50000\n");
+    EXPECT_EQ(available_memory_bytes(files()), 650'000u) << "the system gives up cached files";
+    write("cgroup/job/memory.current", "2500000\n");
+    EXPECT_EQ(available_memory_bytes(files()), 0u) << "it has more than it may";
+}
+
+TEST_F(NodeMemory, VersionOneHasOtherFiles) {
+    write("proc/meminfo", "MemAvailable: 4000000 kB\n");
+    write("proc/self/cgroup", "3:memory:/a\n");
+    write("cgroup/memory/a/memory.limit_in_bytes", "3000000\n");
+    write("cgroup/memory/a/memory.usage_in_bytes", "1000000\n");
+    write("cgroup/memory/a/memory.stat", "inactive_file 5\ntotal_inactive_file 7\ntotal_active_file 3\n");
+    EXPECT_EQ(available_memory_bytes(files()), 2'000'010u);
+}
+
+TEST_F(NodeMemory, WhatIsMissingIsSaid) {
+    write("proc/meminfo", "MemAvailable: 1000 kB\n");
+    const std::string text = why_no_memory({0, 0, 2'000'000}, files());
+    EXPECT_EQ(text, "this node has 1024000 bytes left, and its ranks need 2000000");
+    EXPECT_EQ(why_no_memory({1 << 20, 1 << 20, 1'000'000}, files()), "");
+    EXPECT_NE(why_no_memory({0, std::uint64_t{1} << 60, 0}, files()).find("no address space"),
+              std::string::npos);
+    write("proc/meminfo", "nonsense\n");
+    EXPECT_EQ(why_no_memory({0, 0, 1 << 30}, files()), "") << "nothing is known";
 }
 
 TEST(ShareOfNode, IsAnEighthOfAPart) {

@@ -8,6 +8,8 @@
 #include <random>
 
 #include "all_networks.hpp"
+#include "pgas/symmetric_heap.hpp"
+#include "transport/segment_table.hpp"
 
 namespace nearfetch {
 namespace {
@@ -16,7 +18,7 @@ class Free : public ::testing::TestWithParam<std::tuple<bool, Rank>> {
   protected:
     static void on_all_networks(const std::function<void()>& main) {
         const auto [cached, ranks] = GetParam();
-        launch_on_all_networks({.ranks = ranks, .segment_bytes = 1 << 18, .cached = cached}, main);
+        launch_on_all_networks({.ranks = ranks, .cached = cached}, main);
     }
 };
 
@@ -80,14 +82,15 @@ TEST_P(Free, ManySizesInAnyOrder) {
                 free(blocks[which].memory);
                 blocks.erase(blocks.begin() + static_cast<std::ptrdiff_t>(which));
             }
-            const std::size_t count = dice() % 1500;
+            const std::size_t count = dice() % 100'000;
             total_bytes += count * sizeof(long);
             const auto memory = allocate<long>(count + 1).at_rank((rank() + 1) % ranks());
             EXPECT_EQ(get(memory + static_cast<std::ptrdiff_t>(count)), 0);
+            EXPECT_LT(memory.address(), 3 * SegmentTable<int>::reach_bytes) << "memory is used again";
             put(memory, n);
             blocks.push_back({memory, n});
         }
-        EXPECT_GT(total_bytes, 3u << 18) << "three times the segment";
+        EXPECT_GT(total_bytes, 3 * pgas::SymmetricHeap::first_bytes);
         barrier();
     });
 }

@@ -8,6 +8,8 @@
 #include <numeric>
 #include <random>
 
+#include "pgas/symmetric_heap.hpp"
+
 namespace nearfetch {
 namespace {
 
@@ -16,7 +18,6 @@ class Memory : public ::testing::TestWithParam<bool> {
     LaunchOptions options(Rank count = 2) const {
         LaunchOptions options;
         options.ranks = count;
-        options.segment_bytes = 1 << 20;
         options.cached = GetParam();
         return options;
     }
@@ -313,7 +314,7 @@ TEST_P(Memory, BadArgumentsAreErrors) {
         EXPECT_THROW(get(GlobalPtr<long>(1 - rank(), ~std::uint64_t{0} - 3)), Error);
         EXPECT_THROW(put(a.at_rank(7), 5), Error);
         EXPECT_THROW(atomic_load(GlobalPtr<long>(1, 4)), Error);
-        EXPECT_THROW(allocate<long>(1 << 20), Error);
+        EXPECT_THROW(allocate<long>(std::size_t{1} << 40), Error);
         EXPECT_THROW(acquire(a.at_rank(3), 1), Error);
         EXPECT_THROW(release(a, 1 << 20), Error);
         // More elements than bytes can be counted.
@@ -337,9 +338,6 @@ TEST_P(Memory, BadArgumentsAreErrors) {
     EXPECT_THROW(get(GlobalPtr<long>(0, 0)), Error);
     LaunchOptions none = options(0);
     EXPECT_THROW(launch(none, [] {}), Error);
-    LaunchOptions huge = options();
-    huge.segment_bytes = ~std::uint64_t{0};
-    EXPECT_THROW(launch(huge, [] {}), Error);
     LaunchOptions odd = options();
     odd.cached = true;
     odd.cache.line_bytes = 3;
@@ -347,11 +345,9 @@ TEST_P(Memory, BadArgumentsAreErrors) {
 }
 
 TEST_P(Memory, NoPageReachesBeyondTheSegment) {
-    LaunchOptions small = options();
-    small.segment_bytes = 5000;
-    launch(small, [] {
+    launch(options(), [] {
         const Rank other = 1 - rank();
-        const GlobalPtr<long> last(other, 5 * 1024 - 8);
+        const GlobalPtr<long> last(other, pgas::SymmetricHeap::first_bytes - 8);
         put(last, 7);
         release();
         EXPECT_EQ(get(last), 7);
@@ -383,7 +379,7 @@ TEST_P(Memory, IsReallocated) {
             blocks.push_back({detail::allocate(100, Where::current()), 100});
             check_and_fill(blocks.back(), static_cast<std::byte>(n + 1));
         }
-        // In total 160 times the segment, at most a quarter of it at a time.
+        // In total 30 times the first segment, a small part of it at a time.
         for (int n = 0; n < 20'000; ++n) {
             Block& block = blocks[dice() % blocks.size()];
             const auto value = static_cast<std::byte>(&block - blocks.data() + 1);
@@ -394,7 +390,7 @@ TEST_P(Memory, IsReallocated) {
             ASSERT_EQ(block.address % 64, 0u);
             check_and_fill(block, value);
         }
-        const auto too_much = [&] { (void)detail::reallocate(blocks[0].address, blocks[0].bytes, 1 << 20); };
+        const auto too_much = [&] { (void)detail::reallocate(blocks[0].address, blocks[0].bytes, std::size_t{1} << 43); };
         EXPECT_THROW(too_much(), Error);
         EXPECT_TRUE(blocks[0].bytes == 0 || *detail::local(blocks[0].address, 1) == std::byte{1})
             << "as it was";

@@ -23,7 +23,6 @@ std::int64_t place(std::int64_t i) { return i * i * i * 7919 % 65'521; }
 Found read_on(LaunchOptions options, std::uint64_t compute_ns) {
     Found found;
     options.virtual_time = true;
-    options.segment_bytes = 1 << 20;
     options.miss_ns = options.overlapped_ns = 0;  // the network alone
     launch(options, [&] {
         const auto array = allocate<std::int64_t>(65'521).at_rank(1);

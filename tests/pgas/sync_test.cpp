@@ -27,7 +27,7 @@ struct Line {
 class Sync : public ::testing::TestWithParam<bool> {
   protected:
     static void on_all_networks(Rank ranks, const std::function<void()>& main) {
-        launch_on_all_networks({.ranks = ranks, .segment_bytes = 1 << 16, .cached = GetParam()}, main);
+        launch_on_all_networks({.ranks = ranks, .cached = GetParam()}, main);
     }
     static Variable variable(GlobalPtr<Line> line) {
         return Variable({line.rank(), line.address() + offsetof(Line, cell)});
@@ -119,7 +119,6 @@ TEST_P(Sync, AWriterSeesWhatWasReadBefore) {
 TEST(SyncCounts, AWaitFencesOnce) {
     LaunchOptions options;
     options.ranks = 2;
-    options.segment_bytes = 1 << 16;
     options.network = "aries";
     options.virtual_time = true;
     launch(options, [] {

@@ -19,7 +19,6 @@ namespace {
 LaunchOptions options(Rank count) {
     LaunchOptions options;
     options.ranks = count;
-    options.segment_bytes = 1 << 20;
     return options;
 }
 

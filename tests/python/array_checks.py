@@ -358,9 +358,7 @@ def wrong_uses():
         (([0], [1], [2]), "an array for each"),
     ):
         refused(lambda wrong=wrong: array.take(wrong), words, IndexError)
-    refused(lambda: BlockArray((2, 2), "V3"), "1, 2, 4, 8 and 16")
     refused(lambda: BlockArray((2, 2), object), "Python's objects")
-    refused(lambda: BlockArray((2, 2), "(2,)f4"), "one more dimension")
     refused(lambda: BlockArray((1,) * 5), "1 to 4")
     refused(lambda: BlockArray(()), "1 to 4")
     refused(lambda: BlockArray((2, -1)), "bounds")

@@ -138,7 +138,7 @@ def operands_that_do_not_fit():
         (lambda: np.zeros_like(array, shape=(2, 2)), "make an array"),
         (lambda: np.full_like(array, other), "distributed value"),
         (lambda: np.sum(array, where=other > 0), "another layout"),
-        (lambda: array.astype("c32"), "16"),
+        (lambda: array.astype("S65"), "1 to 64"),
         (lambda: array + object(), "objects"),
         (lambda: np.mean(array, where=True), "unexpected keyword argument 'where'"),
         (lambda: array @ BlockArray((5, 2, 2)), "vectors and matrices"),

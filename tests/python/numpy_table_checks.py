@@ -71,13 +71,14 @@ def moved() -> int:
 def most(kind: str, x: SimpleNamespace, in_blocks: bool) -> float:
     """Bytes that an operation of this kind may move in a rank. Replication is more.
 
+    1024 of them are a page that is read ahead.
     Products of arrays that are not in blocks are not bounded: the matrices are small, and are redistributed
     before and after. One GET of named elements may bring 8 KiB between them, all of such small arrays.
     """
     if kind == OWN:
         return 0
     if kind == SCALARS:
-        return 16 * 6 * (ranks() + 1)
+        return 16 * 6 * (ranks() + 1) + 1024
     if kind == PRODUCTS:
         return 0.5 * (x.m.nbytes + x.k.nbytes) + 1024 if in_blocks else np.inf
     if kind == NAMED:

@@ -8,7 +8,7 @@ from ranks import FAMILIES, SOURCE, need_family, need_native, run
 
 CHECKS = [
     SOURCE / "tests" / "python" / f"{name}_checks.py"
-    for name in ("access", "array", "changing", "constructor", "numpy", "numpy_table", "sparse")
+    for name in ("access", "array", "changing", "constructor", "misuse", "numpy", "numpy_table", "sparse")
 ]
 
 

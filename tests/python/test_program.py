@@ -89,7 +89,7 @@ def test_a_rank_that_ends_early_is_named():
     [
         ({"ranks": 0}, "at least one rank"),
         ({"ranks": 2.5}, "ranks is 2.5 .it is a whole number"),
-        ({"segment_bytes": -1}, "segment_bytes is -1"),
+        ({"seed": -1}, "seed is -1"),
         ({"seed": "x"}, "seed is 'x'"),
         ({"cached": "yes"}, "cached is 'yes' .it is True or False"),
         ({"network": 3}, "network is 3 .it is a word"),

@@ -9,7 +9,8 @@ import pytest
 from ranks import FAMILIES, SOURCE, need_family, need_native, run
 
 PAGES = "".join(
-    (SOURCE / "docs" / f"{name}.md").read_text() for name in ("python", "python-files", "python-access")
+    (SOURCE / "docs" / f"{name}.md").read_text()
+    for name in ("python", "python-files", "python-access", "python-elements")
 )
 _BLOCK = re.compile(r"^```python( mpi)?\n(.*?)^```\n(?:```text\n(.*?)^```\n)?", re.DOTALL | re.MULTILINE)
 

@@ -22,4 +22,8 @@ struct ContractCase {
 
 std::span<const ContractCase> contract_cases();
 
+// Those of segment_cases.cpp.
+void added_segments_are_as_the_first(Job& job);
+void too_much_memory_is_refused_alike(Job& job);
+
 }  // namespace nearfetch::test

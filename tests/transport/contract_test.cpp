@@ -63,7 +63,7 @@ TEST_P(InOneProcess, WhoHoldsASegmentsMemoryKeepsIt) {
     std::array<std::byte*, 2> first{};
     run(2, [&](Job& job) {
         const auto rank = static_cast<std::size_t>(job.rank());
-        memory[rank] = job.memory();
+        memory[rank] = job.keep(job.segment().data());
         first[rank] = job.segment().data();
         *first[rank] = std::byte{7};
     });

@@ -46,15 +46,6 @@ void add_options(CLI::App& app, lulesh::Options& options) {
                      "what a cycle computes for an element takes, in virtual time");
 }
 
-/// Room for all arrays, in case one rank has them.
-std::uint64_t segment_bytes(const lulesh::Mesh& mesh, const lulesh::Options& options) {
-    const std::uint64_t numbers_of_element = options.keeps_corner_forces() ? 62 : 30;
-    const std::uint64_t numbers_of_node = 19;  // with those of node sets
-    constexpr std::uint64_t arrays = 60;
-    return 8 * (numbers_of_element * mesh.nodes.size() + numbers_of_node * mesh.positions.size()) +
-           arrays * 4096;
-}
-
 /// Positions and velocities of the remote nodes of own elements change in each cycle.
 programs::LeastTraffic least_traffic(const lulesh::Domain& domain, const lulesh::Mesh& mesh,
                                      std::int64_t cycles) {
@@ -114,11 +105,10 @@ int main(int argc, char** argv) {
     lulesh::Options options;
     add_options(program.options(), options);
     lulesh::Mesh mesh;
-    const auto read_and_measure = [&] {
+    const auto read = [&] {
         mesh = options.mesh.empty() ? lulesh::cube_mesh(options.size) : lulesh::read_mesh(options.mesh);
-        return segment_bytes(mesh, options);
     };
-    return program.run(argc, argv, read_and_measure, [&](programs::Run& run) {
+    const auto main = [&](programs::Run& run) {
         lulesh::Domain domain(mesh, options);
         const double first_step = options.first_step_for(domain.first_volume(domain.origin));
 
@@ -129,5 +119,6 @@ int main(int argc, char** argv) {
         const bool right = rank() != 0 || report(run, domain, options, clock.cycles());
         run.result(programs::checksum(domain.energy) + programs::checksum(domain.position.x), right);
         run.least(least_traffic(domain, mesh, clock.cycles()));
-    });
+    };
+    return program.run(argc, argv, main, read);
 }

@@ -10,12 +10,6 @@
 
 namespace nearfetch::programs::minimd {
 
-/// For an array of these bounds: what a rank needs at most, with any number of ranks.
-template <class T, std::size_t N>
-std::uint64_t segment_bytes_of(const Box<N>& bounds) {
-    return static_cast<std::uint64_t>(bounds.size()) * sizeof(T) + 4096;
-}
-
 /// In each bin atoms are sorted by their ids. So sums over them have the same order, and the same bits, on
 /// any number of ranks.
 class Atoms {
@@ -24,10 +18,6 @@ class Atoms {
     Atoms(const Crystal& crystal, const Bins& bins);
 
     const Bins& bins() const { return bins_; }
-    static std::uint64_t segment_bytes(const Bins& bins) {
-        return segment_bytes_of<std::int64_t>(bins.bounds()) + 2 * segment_bytes_of<Vector>(bins.slots()) +
-               segment_bytes_of<std::int64_t>(bins.slots());
-    }
 
     /// Calls visit(slot) for each own atom, bin by bin.
     template <class Visit>

@@ -31,7 +31,6 @@ class Forces {
   public:
     /// Collective.
     explicit Forces(const Bins& bins) : sums(bins.bounds()) {}
-    static std::uint64_t segment_bytes(const Bins& bins) { return segment_bytes_of<PairSums>(bins.bounds()); }
     /// Lists the neighbours of own atoms. Reads the atoms of other ranks.
     void list_neighbours(const Atoms& atoms);
     /// Computes the forces on own atoms. Reads the positions of atoms of other ranks.

@@ -169,11 +169,7 @@ int main(int argc, char** argv) {
     Options options;
     std::string data_path;
     add_options(program.options(), options, data_path);
-    const auto segment_bytes = [&] {
-        const Bins bins(Crystal(options.cells), options.cells);
-        return Atoms::segment_bytes(bins) + Forces::segment_bytes(bins) + Thermodynamics::segment_bytes(bins);
-    };
-    return program.run(argc, argv, segment_bytes, [&](programs::Run& run) {
+    return program.run(argc, argv, [&](programs::Run& run) {
         const Crystal crystal(options.cells);
         if (rank() == 0 && !data_path.empty()) write_data(crystal, data_path);
         Simulation simulation(options, crystal, Bins(crystal, options.cells));

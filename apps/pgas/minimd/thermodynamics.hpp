@@ -26,7 +26,6 @@ class Thermodynamics {
   public:
     /// Collective.
     Thermodynamics(const Crystal& crystal, const Bins& bins);
-    static std::uint64_t segment_bytes(const Bins& bins) { return segment_bytes_of<Motion>(bins.bounds()); }
     /// Measures the state. Rank 0 reads the sums of all bins, in their order, so that they have the same bits
     /// on any number of ranks. After the first barrier a rank may compute forces again. Collective.
     void measure(const Atoms& atoms, const Forces& forces);

@@ -21,7 +21,7 @@ namespace nearfetch {
 
 struct InprocConfig {
     Rank ranks = 2;
-    std::uint64_t segment_bytes = 1 << 20;  ///< of each rank
+    std::uint64_t segment_bytes = 1 << 20;  ///< of each rank's first segment; 0: none
 
     std::string network = {};                          ///< name of a preset (network_names()); empty: none
     std::optional<NetworkModel> model = std::nullopt;  ///< a custom network instead of a preset

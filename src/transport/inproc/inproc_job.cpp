@@ -57,14 +57,13 @@ std::uint64_t InprocJob::atomic(Rank target, std::uint64_t address, AtomicOp op,
                                 std::uint64_t compare) {
     world_.throw_if_failed();
     check_rank(target, "an atomic operation");
-    if (address % 8 != 0 || !world_.addresses().contains(address, 8)) {
+    const std::span<std::byte> there = world_.segments().at(target, address);
+    if (address % 8 != 0 || there.size() < 8) {
         throw Error("an atomic operation on address " + std::to_string(address),
-                    "the segment has " + std::to_string(world_.segment_bytes()) +
-                        " bytes and its integers begin at multiples of 8",
-                    "use the address of a 64-bit integer in the segment");
+                    address % 8 != 0 ? "integers begin at multiples of 8" : "no segment has 8 bytes there",
+                    "use the address of a 64-bit integer in a segment");
     }
-    return apply(*reinterpret_cast<std::uint64_t*>(world_.segment(target).data() + address), op, operand,
-                 compare);
+    return apply(*reinterpret_cast<std::uint64_t*>(there.data()), op, operand, compare);
 }
 
 void InprocJob::start_addition(Rank target, std::uint64_t address, AtomicOp op, std::uint64_t amount) {

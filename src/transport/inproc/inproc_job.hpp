@@ -14,8 +14,15 @@ class InprocJob final : public Job {
 
     Rank rank() const noexcept override { return rank_; }
     Rank ranks() const noexcept override { return world_.ranks(); }
-    std::span<std::byte> segment() noexcept override { return world_.segment(rank_); }
-    std::shared_ptr<void> memory() override { return world_.memory(rank_); }
+    using Job::segment;
+    std::span<std::byte> segment(std::uint64_t address) noexcept override {
+        return world_.segments().at(rank_, address);
+    }
+    AddedSegment add_segment(std::uint64_t bytes) override { return world_.segments().add(rank_, bytes); }
+    void remove_segment(std::uint64_t address) override { world_.segments().remove(rank_, address); }
+    std::shared_ptr<void> keep(const std::byte* place) override {
+        return world_.segments().keep(rank_, place);
+    }
     std::unique_ptr<Transport> endpoint() override;
     bool threads() const noexcept override { return true; }
     std::uint64_t atomic(Rank target, std::uint64_t address, AtomicOp op, std::uint64_t operand,

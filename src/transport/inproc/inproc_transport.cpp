@@ -14,7 +14,7 @@ int InprocTransport::start_get(Rank target, std::uint64_t address, std::uint64_t
                                Token token) {
     NF_EXPECT(size > 0);
     if (const int status = check(target, address, size)) return status;
-    copy_racy(to, world_.segment(target).data() + address, size);
+    copy_racy(to, world_.segments().at(target, address).data(), size);
     complete(token);
     return 0;
 }
@@ -23,7 +23,7 @@ int InprocTransport::start_put(Rank target, std::uint64_t address, std::uint64_t
                                Token token) {
     NF_EXPECT(size > 0);
     if (const int status = check(target, address, size)) return status;
-    copy_racy(world_.segment(target).data() + address, from, size);
+    copy_racy(world_.segments().at(target, address).data(), from, size);
     complete(token);
     return 0;
 }
@@ -41,7 +41,7 @@ std::size_t InprocTransport::test(std::span<Completion> out) {
 
 ByteRange InprocTransport::readable(Rank target, std::uint64_t address) const noexcept {
     if (check(target, address, 1) != 0) return {};
-    return world_.addresses();
+    return world_.segments().around(address);
 }
 
 void InprocTransport::yield() {
@@ -55,16 +55,12 @@ std::string InprocTransport::status_text(int status) const {
     if (status == transport_status::bad_rank) {
         return "there is no such rank (there are 0 to " + std::to_string(world_.ranks() - 1) + ")";
     }
-    if (status == transport_status::outside) {
-        return "not all of these bytes are in the segment (it has " + std::to_string(world_.segment_bytes()) +
-               ")";
-    }
     return Transport::status_text(status);
 }
 
 int InprocTransport::check(Rank target, std::uint64_t address, std::uint64_t size) const noexcept {
     if (!world_.has_rank(target)) return transport_status::bad_rank;
-    return world_.addresses().contains(address, size) ? 0 : transport_status::outside;
+    return world_.segments().contain(address, size) ? 0 : transport_status::outside;
 }
 
 void InprocTransport::complete(Token token) { done_.push_back({.token = token, .status = 0}); }

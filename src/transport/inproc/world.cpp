@@ -15,42 +15,12 @@ namespace {
 // Spinning time of a barrier before it sleeps: sleeping and waking take much longer than a short wait.
 constexpr std::uint64_t spin_ns = 50'000;
 
-std::unique_ptr<ReservedMemory> allocate(Rank rank, Rank ranks, std::uint64_t bytes) {
-    const auto refuse = [&](const std::string& why) {
-        return Error("the segment of rank " + std::to_string(rank) + " cannot be allocated",
-                     std::to_string(bytes) + " bytes for each of " + std::to_string(ranks) + " ranks: " + why,
-                     "use a smaller segment or fewer ranks");
-    };
-    std::unique_ptr<ReservedMemory> memory;
-    try {
-        memory = std::make_unique<ReservedMemory>(bytes);
-    } catch (const Error&) {
-        throw refuse("address space is exhausted");
-    }
-    if (!memory->resize(bytes)) throw refuse("the system has no memory for it");
-    memory->prefer_large_pages(0, bytes);
-    return memory;
-}
-
 }  // namespace
 
 InprocWorld::InprocWorld(Rank ranks, std::uint64_t segment_bytes)
-    : segment_bytes_(segment_bytes),
-      oversubscribed_(ranks > static_cast<Rank>(std::thread::hardware_concurrency())),
-      mailboxes_(static_cast<std::size_t>(ranks)) {
-    if (segment_bytes == 0) return;
-    for (Rank rank = 0; rank < ranks; ++rank)
-        segments_.push_back(allocate(rank, ranks, segment_bytes));
-}
-
-std::span<std::byte> InprocWorld::segment(Rank rank) noexcept {
-    if (segments_.empty()) return {};
-    return {segments_[static_cast<std::size_t>(rank)]->data(), static_cast<std::size_t>(segment_bytes_)};
-}
-
-std::shared_ptr<void> InprocWorld::memory(Rank rank) const {
-    return segments_.empty() ? nullptr : segments_[static_cast<std::size_t>(rank)];
-}
+    : oversubscribed_(ranks > static_cast<Rank>(std::thread::hardware_concurrency())),
+      segments_(ranks, segment_bytes),
+      mailboxes_(static_cast<std::size_t>(ranks)) {}
 
 void InprocWorld::post(Rank target, Port port, Message message) {
     Mailbox& mailbox = mailboxes_[static_cast<std::size_t>(target)];

@@ -6,20 +6,17 @@
 
 #include <atomic>
 #include <condition_variable>
-#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <exception>
 #include <functional>
-#include <memory>
 #include <mutex>
 #include <optional>
-#include <span>
 #include <unordered_map>
 #include <vector>
 
-#include "base/reserved_memory.hpp"
 #include "base/types.hpp"
+#include "transport/inproc/inproc_segments.hpp"
 #include "transport/job.hpp"
 
 namespace nearfetch {
@@ -33,11 +30,7 @@ class InprocWorld {
     bool has_rank(Rank rank) const noexcept { return rank >= 0 && rank < ranks(); }
     /// Whether there are more ranks than processors.
     bool oversubscribed() const noexcept { return oversubscribed_; }
-    std::uint64_t segment_bytes() const noexcept { return segment_bytes_; }
-    ByteRange addresses() const noexcept { return {0, segment_bytes_}; }
-    std::span<std::byte> segment(Rank rank) noexcept;
-    /// Shared ownership of the segment's memory.
-    std::shared_ptr<void> memory(Rank rank) const;
+    InprocSegments& segments() noexcept { return segments_; }
 
     void post(Rank target, Port port, Message message);
     /// \param wait blocks until there is a message \throws Error when another rank has failed
@@ -68,9 +61,8 @@ class InprocWorld {
                          const CollectiveCall& call);
     void throw_if_differed(std::uint64_t generation) const;
 
-    std::uint64_t segment_bytes_;
     bool oversubscribed_;  ///< more ranks than processors
-    std::vector<std::shared_ptr<ReservedMemory>> segments_;
+    InprocSegments segments_;
     std::vector<Mailbox> mailboxes_;
 
     std::mutex barrier_mutex_;

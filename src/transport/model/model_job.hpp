@@ -32,8 +32,12 @@ class ModelJob final : public Job {
 
     Rank rank() const noexcept override { return inner_.rank(); }
     Rank ranks() const noexcept override { return inner_.ranks(); }
-    std::span<std::byte> segment() noexcept override { return inner_.segment(); }
-    std::shared_ptr<void> memory() override { return inner_.memory(); }
+    using Job::segment;
+    std::span<std::byte> segment(std::uint64_t address) noexcept override { return inner_.segment(address); }
+    AddedSegment add_segment(std::uint64_t bytes) override { return inner_.add_segment(bytes); }
+    void remove_segment(std::uint64_t address) override { inner_.remove_segment(address); }
+    bool is_idle(std::uint64_t address) const noexcept override { return inner_.is_idle(address); }
+    std::shared_ptr<void> keep(const std::byte* place) override { return inner_.keep(place); }
     std::unique_ptr<Transport> endpoint() override;
     bool threads() const noexcept override { return inner_.threads(); }
     std::uint64_t atomic(Rank target, std::uint64_t address, AtomicOp op, std::uint64_t operand,

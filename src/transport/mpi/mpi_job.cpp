@@ -13,6 +13,7 @@
 #include <functional>
 #include <limits>
 #include <mutex>
+#include <set>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -103,7 +104,14 @@ class MpiJob final : public Job {
 
     Rank rank() const noexcept override { return rank_; }
     Rank ranks() const noexcept override { return segments_.ranks(); }
-    std::span<std::byte> segment() noexcept override { return segments_.mine(); }
+    using Job::segment;
+    std::span<std::byte> segment(std::uint64_t address) noexcept override { return segments_.mine(address); }
+    AddedSegment add_segment(std::uint64_t bytes) override { return segments_.add(bytes); }
+    void remove_segment(std::uint64_t address) override { segments_.remove(address); }
+    bool is_idle(std::uint64_t address) const noexcept override {
+        const MpiSegment* const segment = segments_.find(address, 1);
+        return segment == nullptr || segment->outstanding_ops.load() == 0;
+    }
     std::unique_ptr<Transport> endpoint() override;
     const NodeMemory* node_memory() const noexcept override {
         return node_segment_ == nullptr ? nullptr : &node_memory_;
@@ -130,7 +138,7 @@ class MpiJob final : public Job {
 
   private:
     void share_with_node(const MpiJobConfig::Node& node);
-    void check_atomic(Rank target, std::uint64_t address) const;
+    const MpiSegment& check_atomic(Rank target, std::uint64_t address) const;
 
     Communicator comm_;
     MpiJobMessages messages_;
@@ -143,8 +151,9 @@ class MpiJob final : public Job {
     const MPI_Comm ends_;
     const std::thread::id first_thread_ = std::this_thread::get_id();
     std::atomic<std::uint32_t> atomics_ = 0;
-    std::mutex additions_mutex_;         ///< guards amounts_, and a flush of them
+    std::mutex additions_mutex_;         ///< guards the next two, and a flush of them
     std::deque<std::uint64_t> amounts_;  ///< of outstanding additions: MPI reads them later
+    std::set<MPI_Win> added_to_;         ///< their windows
     ThreadPool pool_;
 };
 
@@ -215,29 +224,30 @@ MPI_Op operation_of(AtomicOp op) {
 
 MPI_Datatype type_of(AtomicOp op) { return op == AtomicOp::add_double ? MPI_DOUBLE : MPI_UINT64_T; }
 
-void MpiJob::check_atomic(Rank target, std::uint64_t address) const {
+const MpiSegment& MpiJob::check_atomic(Rank target, std::uint64_t address) const {
     if (!segments_.has_rank(target))
         fail_atomic(target, address, "there are " + std::to_string(ranks()) + " ranks", "name one of them");
-    if (address % 8 != 0 || !segments_.addresses().contains(address, 8))
+    const MpiSegment* const segment = segments_.find(address, 8);
+    if (address % 8 != 0 || segment == nullptr)
         fail_atomic(target, address,
-                    "its segment has " + std::to_string(segments_.segment_bytes()) +
-                        " bytes, and the address has to be a multiple of 8",
-                    "use one that is");
+                    address % 8 != 0 ? "integers begin at multiples of 8" : "no segment has 8 bytes there",
+                    "use the address of a 64-bit integer in a segment");
+    return *segment;
 }
 
 /// The fetched value is available after a flush.
 std::uint64_t MpiJob::atomic(Rank target, std::uint64_t address, AtomicOp op, std::uint64_t operand,
                              std::uint64_t compare) {
-    check_atomic(target, address);
+    const MpiSegment& segment = check_atomic(target, address);
     std::uint64_t before = 0;
-    const MPI_Aint displacement = segments_.displacement(target, address);
+    const MPI_Aint displacement = segment.displacement(target, address);
     segments_.sync();
     const MPI_Datatype type = type_of(op);
-    int code = op == AtomicOp::compare_swap ? PMPI_Compare_and_swap(&operand, &compare, &before, type, target,
-                                                                    displacement, segments_.win())
-                                            : PMPI_Fetch_and_op(&operand, &before, type, target, displacement,
-                                                                operation_of(op), segments_.win());
-    if (code == MPI_SUCCESS) code = PMPI_Win_flush(target, segments_.win());
+    int code =
+        op == AtomicOp::compare_swap
+            ? PMPI_Compare_and_swap(&operand, &compare, &before, type, target, displacement, segment.win)
+            : PMPI_Fetch_and_op(&operand, &before, type, target, displacement, operation_of(op), segment.win);
+    if (code == MPI_SUCCESS) code = PMPI_Win_flush(target, segment.win);
     if (code != MPI_SUCCESS) fail_atomic(target, address, mpi_error_text(code), ask_the_others);
     segments_.sync();
     // A program may poll with nothing but atomics.
@@ -246,14 +256,14 @@ std::uint64_t MpiJob::atomic(Rank target, std::uint64_t address, AtomicOp op, st
 }
 
 void MpiJob::start_addition(Rank target, std::uint64_t address, AtomicOp op, std::uint64_t amount) {
-    check_atomic(target, address);
+    const MpiSegment& segment = check_atomic(target, address);
     const std::lock_guard lock(additions_mutex_);
     amounts_.push_back(amount);
+    added_to_.insert(segment.win);
     segments_.sync();
     const MPI_Datatype type = type_of(op);
-    const int code =
-        PMPI_Accumulate(&amounts_.back(), 1, type, target, segments_.displacement(target, address), 1, type,
-                        MPI_SUM, segments_.win());
+    const int code = PMPI_Accumulate(&amounts_.back(), 1, type, target, segment.displacement(target, address),
+                                     1, type, MPI_SUM, segment.win);
     if (code != MPI_SUCCESS) fail_atomic(target, address, mpi_error_text(code), ask_the_others);
 }
 
@@ -261,8 +271,10 @@ void MpiJob::finish_additions() {
     // Another thread's amount may be freed only after a flush that began after its start.
     const std::lock_guard lock(additions_mutex_);
     if (amounts_.empty()) return;
-    check_mpi(PMPI_Win_flush_all(segments_.win()), "MPI_Win_flush_all", ask_the_others);
+    for (MPI_Win win : added_to_)
+        check_mpi(PMPI_Win_flush_all(win), "MPI_Win_flush_all", ask_the_others);
     amounts_.clear();
+    added_to_.clear();
     segments_.sync();
     messages_.serve();
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// An SPMD program whose ranks are MPI processes, and whose segments are one MPI-3 window. This header does
+// An SPMD program whose ranks are MPI processes, and whose segments are MPI-3 windows. This header does
 // not include mpi.h, so it is the same for every MPI family; linking decides.
 //
 // All calls use MPI's profiling names (PMPI_...). The program may run under the interposer, which would
@@ -25,7 +25,7 @@
 namespace nearfetch {
 
 struct MpiJobConfig {
-    std::uint64_t segment_bytes = 0;  ///< of each rank; the same on all
+    std::uint64_t segment_bytes = 0;  ///< of each rank's first segment; the same on all
     /// Whether to ask for MPI_THREAD_MULTIPLE, which makes each MPI call slower. Without it Job::threads() is
     /// false.
     bool threads = true;

@@ -34,7 +34,9 @@ template <class Start>
 int MpiEndpoint::begin(Kind kind, Rank target, std::uint64_t address, std::uint64_t size, Token token,
                        const Start& start) {
     NF_EXPECT(size > 0);
-    if (const int status = segments_.check(target, address, size); status != 0) return status;
+    if (!segments_.has_rank(target)) return transport_status::bad_rank;
+    MpiSegment* const segment = segments_.find(address, size);
+    if (segment == nullptr) return transport_status::outside;
     if (spare_.empty()) {
         spare_.push_back(static_cast<std::uint32_t>(operations_.size()));
         operations_.emplace_back();
@@ -44,7 +46,8 @@ int MpiEndpoint::begin(Kind kind, Rank target, std::uint64_t address, std::uint6
     for (std::uint64_t done = 0; done < size && code == MPI_SUCCESS;) {
         const std::uint64_t part = std::min(size - done, largest_part_bytes);
         MPI_Request request = MPI_REQUEST_NULL;
-        code = start(done, static_cast<int>(part), segments_.displacement(target, address + done), &request);
+        code = start(done, static_cast<int>(part), segment->displacement(target, address + done),
+                     segment->win, &request);
         if (code != MPI_SUCCESS) break;
         requests_.push_back(request);
         owners_.push_back(spare_.back());
@@ -57,8 +60,9 @@ int MpiEndpoint::begin(Kind kind, Rank target, std::uint64_t address, std::uint6
         owners_.resize(before);
         return code;
     }
-    operations_[spare_.back()] = {
-        token, now_ns(), target, static_cast<std::uint32_t>(requests_.size() - before), MPI_SUCCESS, kind};
+    segment->outstanding_ops.fetch_add(1, std::memory_order_relaxed);
+    const auto requests = static_cast<std::uint32_t>(requests_.size() - before);
+    operations_[spare_.back()] = {token, now_ns(), target, segment, requests, MPI_SUCCESS, kind};
     spare_.pop_back();
     idle_tests_ = 0;
     if (kind == Kind::get) ++gets_;
@@ -67,20 +71,21 @@ int MpiEndpoint::begin(Kind kind, Rank target, std::uint64_t address, std::uint6
 
 int MpiEndpoint::start_get(Rank target, std::uint64_t address, std::uint64_t size, std::byte* to,
                            Token token) {
-    return begin(Kind::get, target, address, size, token,
-                 [&](std::uint64_t done, int count, MPI_Aint displacement, MPI_Request* request) {
-                     return PMPI_Rget(to + done, count, MPI_BYTE, target, displacement, count, MPI_BYTE,
-                                      segments_.win(), request);
-                 });
+    return begin(
+        Kind::get, target, address, size, token,
+        [&](std::uint64_t done, int count, MPI_Aint displacement, MPI_Win win, MPI_Request* request) {
+            return PMPI_Rget(to + done, count, MPI_BYTE, target, displacement, count, MPI_BYTE, win, request);
+        });
 }
 
 int MpiEndpoint::start_put(Rank target, std::uint64_t address, std::uint64_t size, const std::byte* from,
                            Token token) {
-    return begin(Kind::put, target, address, size, token,
-                 [&](std::uint64_t done, int count, MPI_Aint displacement, MPI_Request* request) {
-                     return PMPI_Rput(from + done, count, MPI_BYTE, target, displacement, count, MPI_BYTE,
-                                      segments_.win(), request);
-                 });
+    return begin(
+        Kind::put, target, address, size, token,
+        [&](std::uint64_t done, int count, MPI_Aint displacement, MPI_Win win, MPI_Request* request) {
+            return PMPI_Rput(from + done, count, MPI_BYTE, target, displacement, count, MPI_BYTE, win,
+                             request);
+        });
 }
 
 /// A request of the operation is complete.
@@ -93,7 +98,14 @@ void MpiEndpoint::finished(std::uint32_t slot, int status) {
         return;
     }
     --gets_;
-    done_.push_back({operation.token, operation.status});
+    end(slot, operation.status);
+}
+
+/// Reports an operation, and forgets it.
+void MpiEndpoint::end(std::uint32_t slot, int status) {
+    const Operation& operation = operations_[slot];
+    operation.segment->outstanding_ops.fetch_sub(1, std::memory_order_release);
+    done_.push_back({operation.token, status});
     spare_.push_back(slot);
 }
 
@@ -134,17 +146,19 @@ void MpiEndpoint::poll() {
     owners_.resize(kept);
 }
 
-void MpiEndpoint::flush(Rank target) {
+/// Completes the PUTs of one operation's target and segment.
+void MpiEndpoint::flush(const Operation& oldest) {
+    const Rank target = oldest.target;
+    MpiSegment* const segment = oldest.segment;
     const std::uint64_t begin_ns = now_ns();
-    const int code = PMPI_Win_flush(target, segments_.win());
+    const int code = PMPI_Win_flush(target, segment->win);
     flushed_ns_ = now_ns();
     const std::uint64_t cost_ns = flushed_ns_ - begin_ns;
     flush_cost_ns_ = flush_cost_ns_ == 0 ? cost_ns : (3 * flush_cost_ns_ + cost_ns) / 4;
     std::erase_if(unflushed_, [&](std::uint32_t slot) {
-        Operation& operation = operations_[slot];
-        if (operation.target != target) return false;
-        done_.push_back({operation.token, operation.status != MPI_SUCCESS ? operation.status : code});
-        spare_.push_back(slot);
+        const Operation& operation = operations_[slot];
+        if (operation.target != target || operation.segment != segment) return false;
+        end(slot, operation.status != MPI_SUCCESS ? operation.status : code);
         return true;
     });
 }
@@ -166,7 +180,7 @@ std::size_t MpiEndpoint::report(std::span<Completion> out) {
 
 std::size_t MpiEndpoint::test(std::span<Completion> out) {
     if (done_.size() < out.size()) poll();
-    if (done_.empty() && flush_is_due()) flush(operations_[unflushed_.front()].target);
+    if (done_.empty() && flush_is_due()) flush(operations_[unflushed_.front()]);
     const std::size_t count = report(out);
     idle_tests_ = count == 0 ? idle_tests_ + 1 : 0;
     return count;
@@ -177,14 +191,13 @@ std::size_t MpiEndpoint::wait(std::span<Completion> out) {
         NF_EXPECT(!requests_.empty() || !unflushed_.empty());
         poll();
         if (!done_.empty()) break;
-        if (gets_ == 0 && !unflushed_.empty()) flush(operations_[unflushed_.front()].target);
+        if (gets_ == 0 && !unflushed_.empty()) flush(operations_[unflushed_.front()]);
     }
     return report(out);
 }
 
 ByteRange MpiEndpoint::readable(Rank target, std::uint64_t address) const noexcept {
-    if (segments_.check(target, address, 1) != 0) return {};
-    return segments_.addresses();
+    return segments_.has_rank(target) ? segments_.around(address) : ByteRange{};
 }
 
 void MpiEndpoint::yield() {
@@ -200,8 +213,7 @@ std::string MpiEndpoint::status_text(int status) const {
         case transport_status::bad_rank:
             return "there is no such rank: they are 0 to " + std::to_string(segments_.ranks() - 1);
         case transport_status::outside:
-            return "not all of these bytes are in the segment, which has " +
-                   std::to_string(segments_.segment_bytes());
+            return Transport::status_text(status);
         default:
             return mpi_error_text(status);
     }

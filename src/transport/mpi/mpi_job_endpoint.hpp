@@ -50,6 +50,7 @@ class MpiEndpoint final : public Transport {
         Token token = 0;
         std::uint64_t started_ns = 0;
         Rank target = 0;
+        MpiSegment* segment = nullptr;
         std::uint32_t requests = 0;  ///< not complete
         int status = MPI_SUCCESS;
         Kind kind = Kind::get;
@@ -60,7 +61,8 @@ class MpiEndpoint final : public Transport {
               const Start& start);
     void poll();
     void finished(std::uint32_t slot, int status);
-    void flush(Rank target);
+    void end(std::uint32_t slot, int status);
+    void flush(const Operation& oldest);
     bool flush_is_due();
     std::size_t report(std::span<Completion> out);
 

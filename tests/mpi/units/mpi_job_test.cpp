@@ -210,7 +210,7 @@ int main(int argc, char** argv) {
     sigaddset(&signals, SIGUSR1);
     sigprocmask(SIG_BLOCK, &signals, nullptr);
     const std::string_view end = argc > 1 ? argv[1] : "";
-    if (end == "too-much") return launch_mpi({.segment_bytes = 1ull << 60}, &argc, &argv, [](Job&) {});
+    if (end == "too-much") return launch_mpi({.segment_bytes = 1ull << 43}, &argc, &argv, [](Job&) {});
     if (end == "absurd") return launch_mpi({.segment_bytes = ~0ull}, &argc, &argv, [](Job&) {});
     if (end == "unequal") {
         const char* const number = std::getenv("OMPI_COMM_WORLD_RANK") ? std::getenv("OMPI_COMM_WORLD_RANK")

@@ -18,8 +18,8 @@ namespace [[gnu::visibility("default")]] nearfetch {
 
 namespace detail {
 
-/// Zero-initialised memory in all ranks. When all ranks have destroyed theirs, the memory is reused if the
-/// segment is full. Created by the main thread of each rank, as allocate(); destroyed by any thread.
+/// Zero-initialised memory in all ranks. When all ranks have destroyed theirs, the memory is reused when
+/// there is no other. Created by the main thread of each rank, as allocate(); destroyed by any thread.
 template <class T>
 class ArrayMemory {
   public:

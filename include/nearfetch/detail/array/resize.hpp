@@ -5,7 +5,7 @@
 //
 // Each rank fetches its new elements from their old owners into temporary memory, one slice per owner. After
 // a barrier the array's memory is reused or replaced, and filled. So nobody reads memory that is being
-// overwritten, and the last array of the segment grows in place.
+// overwritten, and an array grows in place where room follows it.
 //
 // In the paper an owner finds out at a request that its domain has changed. Here resize() is collective, so
 // all ranks know, and the patterns are requested again.
