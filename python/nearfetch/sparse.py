@@ -21,6 +21,7 @@ from nearfetch.numerical import np
 from nearfetch.numpy_functions import refuse
 from nearfetch.prefetching import PrefetchPhase
 from nearfetch.sparse_moves import rows_to_owners
+from nearfetch.sparse_products import OwnProducts
 
 __all__ = ["LocalRows", "SparseMatrix"]
 
@@ -79,6 +80,7 @@ class SparseMatrix(Elements):
             )
         )
         self._agree_on_dtype()
+        self._products = OwnProducts()
 
     @staticmethod
     def rows_of(rows: int, rank: Optional[int] = None) -> range:
@@ -221,12 +223,7 @@ class SparseMatrix(Elements):
         [([6.0, 2.0, 4.0], 0), ([6.0, 8.0, 4.0], 0)]
         """
         own = self.local
-        terms = own.data * self._factors(x, own.indices)
-        product = np.zeros(len(self._own_rows), terms.dtype)
-        some = own.indptr[:-1] < own.indptr[1:]
-        if terms.size:
-            product[some] = np.add.reduceat(terms, own.indptr[:-1][some], dtype=terms.dtype)
-        return product
+        return self._products.multiply(own, self._checked_vector(x, len(own.indices)))
 
     dot = __matmul__
 
@@ -260,25 +257,25 @@ class SparseMatrix(Elements):
         self._check_bounds(x)
         return x.gather(self.local.indices)
 
-    def _factors(self, x: Any, indices: np.ndarray) -> np.ndarray:
-        """The vector's element for each own non-zero; `indices` are their columns."""
+    def _checked_vector(self, x: Any, non_zeros: int) -> Any:
+        """A vector with an element for each column, or for each own non-zero if it is a Gather."""
         if isinstance(x, Gather):
-            if x.shape != indices.shape:
+            if x.shape != (non_zeros,):
                 raise Error(
-                    f"the product of {len(indices)} own non-zeros with a Gather of shape {x.shape} (each "
+                    f"the product of {non_zeros} own non-zeros with a Gather of shape {x.shape} (each "
                     "non-zero has its element): use what gather() of this matrix returns, after add() anew"
                 )
-            return np.asarray(x)
+            return x
         if isinstance(x, DistributedArray):
             self._check_bounds(x)
-            return x._take(indices, indices.shape)
+            return x
         vector = np.asarray(x)
         if vector.shape != (self._upper[1],):
             raise Error(
                 f"the product of a matrix of {self._upper[1]} columns with a vector of shape {vector.shape} "
                 "(each column has its element): use a vector of as many"
             )
-        return vector[indices]
+        return vector
 
     def _check_bounds(self, x: DistributedArray) -> None:
         columns = self._upper[1]
@@ -348,6 +345,7 @@ class SparseMatrix(Elements):
         """
         rows, _ = scattered(_pair(indices), self._lower, self._upper)
         self._check_no_views("add")
+        self._products = OwnProducts()
         self._native.add(bytes_of(rows))
 
     def prefetch_rows(

@@ -13,7 +13,18 @@ import numpy as np
 from array_checks import refused, same
 
 import nearfetch
-from nearfetch import BlockArray, CyclicArray, SparseMatrix, barrier, launch, rank, ranks, statistics
+from nearfetch import (
+    BlockArray,
+    BlockCyclicArray,
+    CyclicArray,
+    SparseMatrix,
+    barrier,
+    launch,
+    rank,
+    ranks,
+    sparse_products,
+    statistics,
+)
 
 SHAPES = ((1, 13), (13, 1), (3, 8), (20, 17), (0, 5), (5, 0))
 DTYPES = ("f8", "i4", "c16", "i1", "f4", "?")
@@ -116,7 +127,17 @@ def rearranged(shape, dtype):
 
 
 def products(shape, dtype):
-    """With distributed and numpy vectors, and rows without non-zeros."""
+    """By scipy, if it is there, and by numpy."""
+    by_scipy = sparse_products._scipys_csr_array
+    for found in (by_scipy, lambda: None, by_scipy):
+        barrier()
+        sparse_products._scipys_csr_array = found
+        barrier()
+        products_with(shape, dtype)
+
+
+def products_with(shape, dtype):
+    """Distributed, gathered and numpy vectors, and rows without non-zeros."""
     random = np.random.default_rng(5)
     model = random_model(shape, dtype, random)
     model = {index: value for index, value in model.items() if index[0] % 4 != 1}
@@ -127,12 +148,14 @@ def products(shape, dtype):
     vector = random.integers(0, 9, shape[1]).astype("f4")
     expected = (dense @ vector)[matrix.own_rows.start : matrix.own_rows.stop]
     same(matrix @ vector, expected)
-    for make in (BlockArray, CyclicArray):
+    needed = set(matrix.local.indices.tolist())
+    for make in (BlockArray, CyclicArray, lambda *words: BlockCyclicArray(*words, block=2)):
         x = make(shape[1], "f4")
         x.local[...] = vector[x.local_indices[0]]
         barrier()
         x.observe()
         same(matrix.dot(x), expected)
+        assert x.observed()["elements"] == len(needed - set(x.local_indices[0].tolist()))
         x.prefetch_observed(consistent=False)
         before = statistics()["get_messages"]
         same(matrix @ x, expected)
@@ -148,6 +171,21 @@ def products(shape, dtype):
             same(matrix @ gathered, factor * expected)
             assert statistics()["get_messages"] == before
             barrier()
+    matrix.local.data[...] += matrix.local.data
+    total = dense + dense
+    for factor in (x, vector, x, gathered):
+        gathered.update()
+        after = total @ (vector if factor is vector else np.asarray(x[...]))
+        same(matrix @ factor, after[matrix.own_rows.start : matrix.own_rows.stop])
+    barrier()
+    first = matrix.own_rows[:1]
+    if shape[1] > 0:
+        matrix.add((list(first), [0] * len(first)))
+        same(matrix @ vector, (total @ vector)[matrix.own_rows.start : matrix.own_rows.stop])
+        same(matrix @ x, (total @ x[...])[matrix.own_rows.start : matrix.own_rows.stop])
+    halves = vector.astype("f2")
+    assert (made({}, shape, "f2") @ halves).dtype == np.dtype("f2")
+    barrier()
 
 
 def patterns(shape):
