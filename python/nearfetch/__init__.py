@@ -34,7 +34,7 @@ if TYPE_CHECKING:
         PrefetchPhase,
         PrefetchTransfer,
     )
-    from nearfetch.constructors import arange, from_function, from_numpy, linspace, random
+    from nearfetch.constructors import arange, from_function, from_numpy, from_scipy, linspace, random
     from nearfetch.files import load, save
     from nearfetch.gathering import Gather
     from nearfetch.program import (
@@ -78,6 +78,7 @@ __all__ = [
     "fence",
     "from_function",
     "from_numpy",
+    "from_scipy",
     "launch",
     "linspace",
     "load",
@@ -97,7 +98,9 @@ def __getattr__(name: str) -> object:
         raise AttributeError(f"module 'nearfetch' has no attribute '{name}'")
     # Functions are in program, classes in arrays, except these.
     elsewhere = {
-        **dict.fromkeys(("arange", "from_function", "from_numpy", "linspace", "random"), "constructors"),
+        **dict.fromkeys(
+            ("arange", "from_function", "from_numpy", "from_scipy", "linspace", "random"), "constructors"
+        ),
         **dict.fromkeys(("load", "save"), "files"),
         "Gather": "gathering",
         "LocalRows": "sparse",

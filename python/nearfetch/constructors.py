@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Distributed arrays from numpy arrays, functions and sequences of numbers: numpy's names and numbers.
 
-Each rank makes its own part. All of these are collective, and end with a barrier: any rank may read any
-element then. `distribution` is the type of the result; `how` has `grid` and `block` as for its constructor.
+Sparse matrices from those of scipy. Each rank makes its own part. All of these are collective, and end with
+a barrier: any rank may read any element then. `distribution` is the type of the result; `how` has `grid` and
+`block` as for its constructor.
 """
 
 from __future__ import annotations
@@ -19,8 +20,10 @@ from nearfetch.errors import Error
 from nearfetch.indexing import key_of
 from nearfetch.native import _native
 from nearfetch.numerical import np
+from nearfetch.sparse import SparseMatrix
+from nearfetch.sparse_moves import rows_from
 
-__all__ = ["arange", "from_function", "from_numpy", "linspace", "random"]
+__all__ = ["arange", "from_function", "from_numpy", "from_scipy", "linspace", "random"]
 
 Shape = Union[int, Sequence[int]]
 
@@ -58,9 +61,7 @@ def from_numpy(
             array.local[...] = given[key_of(array.local_indices)]
     else:
         what = f"from_numpy of rank {root}'s as {distribution.__name__}{said(**how)}"
-        if not 0 <= operator.index(root) < _native.ranks():
-            raise Error(f"{what} (the program has {_native.ranks()} ranks): use 0 to {_native.ranks() - 1}")
-        is_root = _native.rank() == root
+        is_root = _is_root(what, root)
         given = np.asarray(values) if is_root else np.empty(0)
         shown = together(what, lambda: _header_of(given) if is_root else None, "give a numpy array")
         shape, descr = ast.literal_eval(shown[root])
@@ -69,6 +70,62 @@ def from_numpy(
             array[...] = given
     _native.barrier()
     return array
+
+
+def from_scipy(matrix: Any, root: Optional[int] = None) -> SparseMatrix:
+    """A sparse matrix with the non-zeros of one of scipy. Collective.
+
+    All ranks give the same matrix, and each takes its own rows. With `root` only that rank's matrix counts,
+    and others may give None. Values that are given for one index are added. Raises Error for another type,
+    a dtype that matrices do not have, or a `root` that is no rank.
+
+    >>> from nearfetch import launch, rank
+    >>> from scipy.sparse import eye_array
+    >>> def main():
+    ...     a = from_scipy(eye_array(4, format="csr") if rank() == 0 else None, root=0)
+    ...     return a.shape, a.nnz, (a @ np.arange(4)).tolist()
+    >>> launch(main, ranks=2)
+    [((4, 4), 4, [0.0, 1.0]), ((4, 4), 4, [2.0, 3.0])]
+    """
+    if root is None:
+        rows = _rows_of_scipy(matrix)
+        exchange(f"from_scipy of {rows.dtype} {rows.shape}")
+        own = SparseMatrix.rows_of(rows.shape[0])
+        return SparseMatrix(rows.shape, rows[own.start : own.stop], rows.dtype)
+    what = f"from_scipy of rank {root}'s"
+    given: list[Any] = []
+    if _is_root(what, root):
+        given.append(matrix)
+
+    def prepare() -> str:
+        if not given:
+            return ""
+        given[0] = _rows_of_scipy(given[0])
+        return repr((given[0].shape, given[0].dtype.str))
+
+    shape, text = ast.literal_eval(together(what, prepare, "give a matrix of scipy.sparse")[root])
+    dtype = np.dtype(text)
+    return SparseMatrix(shape, rows_from(what, root, given[0] if given else None, shape[0], dtype), dtype)
+
+
+def _rows_of_scipy(matrix: Any) -> Any:
+    """As CSR, with one value for each index."""
+    if not hasattr(matrix, "tocsr"):
+        raise Error(
+            f"from_scipy of a {type(matrix).__name__} (it has no tocsr): give a matrix of scipy.sparse, or "
+            "make a SparseMatrix of own rows"
+        )
+    rows = matrix.tocsr()
+    if not rows.has_canonical_format:
+        rows = rows.copy()
+        rows.sum_duplicates()
+    return rows
+
+
+def _is_root(what: str, root: int) -> bool:
+    if not 0 <= operator.index(root) < _native.ranks():
+        raise Error(f"{what} (the program has {_native.ranks()} ranks): use 0 to {_native.ranks() - 1}")
+    return _native.rank() == root
 
 
 def _header_of(values: np.ndarray) -> str:

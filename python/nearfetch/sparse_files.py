@@ -14,7 +14,7 @@ from nearfetch.native import _native
 from nearfetch.numerical import np
 from nearfetch.replacing import replace
 from nearfetch.sparse import SparseMatrix
-from nearfetch.sparse_moves import moved, rows_to_owners
+from nearfetch.sparse_moves import moved, rows_from
 
 __all__ = ["load_sparse", "save_sparse"]
 
@@ -31,11 +31,8 @@ def load_sparse(what: str, path: str, format: str) -> SparseMatrix:
         return repr((matrix.shape, matrix.dtype.str))
 
     (shape, dtype) = _header(together(what, read_it, "let rank 0 have the file, and read it")[0])
-    if read:
-        triples = read[0].row.astype(np.int64), read[0].col.astype(np.int64), read[0].data
-    else:
-        triples = np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, dtype)
-    return SparseMatrix(shape, rows_to_owners(what, shape[0], *triples), dtype)
+    rows = rows_from(what, 0, read[0] if read else None, shape[0], dtype)
+    return SparseMatrix(shape, rows, dtype)
 
 
 def save_sparse(what: str, path: str, format: str, matrix: SparseMatrix) -> None:
@@ -73,7 +70,7 @@ def _read(path: str, format: str) -> Any:
         found = sparse.csr_matrix(_scipy("io").mmread(path))
     rows = found.tocsr()
     rows.sum_duplicates()
-    return rows.tocoo()
+    return rows
 
 
 def _header(text: str) -> tuple[tuple[int, int], np.dtype]:

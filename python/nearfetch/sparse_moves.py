@@ -3,14 +3,14 @@
 
 from __future__ import annotations
 
-from typing import Sequence
+from typing import Any, Sequence
 
 from nearfetch.arrays import BlockArray
 from nearfetch.elements import bytes_of
 from nearfetch.native import _native
 from nearfetch.numerical import np
 
-__all__ = ["moved", "rows_to_owners"]
+__all__ = ["moved", "rows_from", "rows_to_owners"]
 
 
 def moved(what: str, values: Sequence[np.ndarray], counts: np.ndarray) -> list[np.ndarray]:
@@ -52,3 +52,21 @@ def rows_to_owners(
     order = np.lexsort((columns, rows))
     first, end = _native.rows_of(_native.rank(), extent)
     return data[order], columns[order], np.searchsorted(rows[order], np.arange(first, end + 1))
+
+
+def rows_from(
+    what: str, root: int, matrix: Any, extent: int, dtype: np.dtype
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """This rank's rows, as (data, indices, indptr), of a matrix with `extent` rows. Collective.
+
+    Rank `root` gives all rows, as a CSR matrix of scipy; what others give does not matter.
+    """
+    borders = np.array([_native.rows_of(rank, extent)[0] for rank in range(_native.ranks())] + [extent])
+    if _native.rank() == root:
+        indptr, indices, data = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64), matrix.data
+    else:
+        borders = np.zeros_like(borders)
+        indptr, indices, data = np.zeros(1, np.int64), np.empty(0, np.int64), np.empty(0, dtype)
+    (lengths,) = moved(what, [np.diff(indptr)], np.diff(borders))
+    indices, data = moved(what, [indices, data], np.diff(indptr[borders]))
+    return data, indices, np.append(0, np.cumsum(lengths))

@@ -21,10 +21,12 @@ from scipy import sparse
 from nearfetch import (
     BlockArray,
     BlockCyclicArray,
+    CollectiveError,
     CyclicArray,
     SparseMatrix,
     barrier,
     boxes,
+    from_scipy,
     launch,
     load,
     rank,
@@ -227,6 +229,30 @@ def sparse_files(folder):
     barrier()
 
 
+def from_scipys_matrices():
+    """Of all ranks or of one, in any form, with an index given twice."""
+    twice = sparse.coo_array(([1.0, 2.0, 4.0, 8.0], ([4, 4, 0, 2], [1, 1, 3, 0])), shape=(7, 4))
+    for given in (
+        twice,
+        twice.tocsc().astype("f4"),
+        sparse.csr_matrix(([3, 5], [1, 1], [0, 2]), shape=(1, 2)),
+        sparse.csr_array((5, 0), dtype="i2"),
+        sparse.random_array((31, 9), density=0.3, rng=np.random.default_rng(6)),
+    ):
+        model = given.toarray()
+        for root in (None, 0, ranks() - 1):
+            matrix = from_scipy(given if root in (None, rank()) else None, root)
+            assert matrix.shape == given.shape and matrix.dtype == given.dtype
+            assert matrix.nnz == np.count_nonzero(model)
+            same(matrix.toarray()[...], model)
+            barrier()
+    for root in (None, 0):
+        refused(lambda root=root: from_scipy(np.zeros((2, 2)), root), "of a ndarray")
+    refused(lambda: from_scipy(twice, ranks()), "use 0 to")
+    if ranks() > 1:
+        refused(lambda: from_scipy(twice if rank() else twice.T), "from_scipy", CollectiveError)
+
+
 def wrong_files(folder):
     """Files that are not there, are not what they say, or have another array."""
     array = BlockArray((2, 3), "f4")
@@ -329,6 +355,7 @@ def main(folder, processes):
     raw_files(folder)
     several_in_a_file(folder)
     sparse_files(folder)
+    from_scipys_matrices()
     wrong_files(folder)
     links_and_modes(folder)
     missing_packages(folder)
