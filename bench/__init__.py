@@ -55,6 +55,7 @@ NAMES = (
     "lapps14_transpose",
     "lapps15_sparse",
     "lapps16_footprint",
+    "arrays_python",
 )
 """Modules of this package, in the order of docs/results.md: unmodified programs, the range cache, the page
 cache, arrays. Each has TITLE and run(Options) -> Report; its docstring describes it."""

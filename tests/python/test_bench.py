@@ -38,8 +38,9 @@ def test_list_names_every_benchmark(capsys):
     figures = {
         path.stem for kind in ("fig[0-9]*.py", "lapps[0-9]*.py") for path in (ROOT / "bench").glob(kind)
     }
-    others = "hand_over hoisting leases locality many_ranks modes node_buffer_cost node_level node_scaling"
-    others += " nwchem overhead page_cache_cost paper_ranks paper_sizes parameters replay shared_buffer"
+    others = "arrays_python hand_over hoisting leases locality many_ranks modes node_buffer_cost node_level"
+    others += " node_scaling nwchem overhead page_cache_cost paper_ranks paper_sizes parameters replay"
+    others += " shared_buffer"
     assert figures | set(others.split()) == set(NAMES)
     for name in NAMES:
         assert callable(module(name).run) and module(name).TITLE
