@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The programs of the pages on Python print what stands below them: in one process, and under mpiexec."""
+"""The programs of the pages on Python print what stands below them: in one process, and under mpiexec.
+
+Those of the tutorial write what its script of numpy does.
+"""
 
 from __future__ import annotations
 
 import re
 
+import numpy as np
 import pytest
 from ranks import FAMILIES, SOURCE, need_family, need_native, run
 
@@ -12,6 +16,7 @@ PAGES = "".join(
     (SOURCE / "docs" / f"{name}.md").read_text()
     for name in ("python", "python-files", "python-access", "python-elements")
 )
+TUTORIAL = (SOURCE / "docs" / "python-tutorial.md").read_text()
 _BLOCK = re.compile(r"^```python( mpi)?\n(.*?)^```\n(?:```text\n(.*?)^```\n)?", re.DOTALL | re.MULTILINE)
 
 
@@ -54,3 +59,35 @@ def test_windows(tmp_path, family):
     need_family(family)
     (tmp_path / "tutorial.py").write_text(program(True))
     assert run([tmp_path / "tutorial.py"], family, 4) == printed(True)
+
+
+def steps() -> list[str]:
+    """The programs of the tutorial, its script first."""
+    return [code for _, code, _ in _BLOCK.findall(TUTORIAL)]
+
+
+@pytest.fixture(scope="module")
+def of_numpy(tmp_path_factory):
+    """What the script prints, and the array in the file that it writes."""
+    folder = tmp_path_factory.mktemp("script")
+    (folder / "plate.py").write_text(steps()[0])
+    printed = run(["plate.py"], before=["env", "-C", folder])
+    return printed, np.load(folder / "plate.npy")
+
+
+def test_the_tutorial_has_five_steps(of_numpy):
+    assert len(steps()) == TUTORIAL.count("```python") == 6
+    assert TUTORIAL.count("\n## Step ") == 5
+    assert "nearfetch" not in steps()[0]
+    assert _BLOCK.findall(TUTORIAL)[0][2] == of_numpy[0]
+
+
+@pytest.mark.parametrize("step", range(1, 6))
+@pytest.mark.parametrize("family", [None, *FAMILIES])
+def test_a_step_does_what_the_script_does(of_numpy, tmp_path, step, family):
+    need_family(family) if family else need_native()
+    (tmp_path / "plate.py").write_text(steps()[step])
+    words = ["env", "-C", tmp_path]
+    printed = run(["plate.py"], family, 4, before=words)
+    assert printed == of_numpy[0]
+    assert np.array_equal(np.load(tmp_path / "plate.npy"), of_numpy[1])
