@@ -3,12 +3,14 @@
 """`./nf docs`: the site in build/docs/html, from all documents and the docstrings of the public API.
 
 Pages are laid out in build/docs/source: the documents of the root and of docs/ where they stand in the
-project, the pages of docs/site, a page for each public header, and one for what these include. A warning of
-Doxygen or Sphinx is an error. When nothing has changed since the last build, nothing is done.
+project, the pages of docs/site, a page for each public header, one for what these include, and one for the
+Python package. A warning of Doxygen or Sphinx is an error. When nothing has changed since the last build,
+nothing is done.
 """
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import os
 import re
@@ -22,6 +24,7 @@ from typing import Iterator
 ROOT = Path(__file__).resolve().parents[2]
 SITE = ROOT / "docs" / "site"
 INCLUDE = ROOT / "include"
+PACKAGE = ROOT / "python" / "nearfetch"
 BUILD = ROOT / "build" / "docs"
 HTML = BUILD / "html"
 
@@ -44,7 +47,7 @@ def main() -> int:
 def digest() -> str:
     """Of all that the site is made from."""
     read = [*documents(), ROOT / "requirements-dev.txt"]
-    for folder in (SITE, INCLUDE, ROOT / "python" / "nearfetch"):
+    for folder in (SITE, INCLUDE, PACKAGE):
         read += sorted(path for path in folder.rglob("*") if path.is_file() and path.suffix != ".pyc")
     total = hashlib.sha256()
     for path in read:
@@ -110,6 +113,7 @@ def lay_out() -> int:
         pages[path.relative_to(ROOT)] = with_links_of_the_site(path)
     for header in public_headers():
         pages[page_of(header)] = header_page(header)
+    pages[Path("api/python.md")] = python_page()
     included = [f"## {name}\n\n{reference(name)}" for name in included_headers()]
     if included:
         title = "# What these headers include\n\nA program does not include these headers by itself.\n\n"
@@ -172,6 +176,59 @@ def as_markdown(lines: list[str]) -> Iterator[str]:
         yield re.sub("^ {2,4}", "", line)
         if not following.startswith("  "):
             yield "```\n"
+
+
+SECTIONS = {
+    "program": "Programs",
+    "arrays": "Arrays",
+    "constructors": "Making arrays",
+    "files": "Files",
+    "sparse": "Sparse matrices",
+    "gathering": "Gathers",
+    "window": "Windows",
+    "errors": "Errors",
+}
+"""Titles of the sections of the package's page, in their order; other modules follow by their names."""
+
+
+def python_page() -> str:
+    """The page of the Python package: all of its public names, in a section for each module."""
+    modules = public_modules()
+    order = [*(name for name in SECTIONS if name in modules), *sorted(set(modules) - set(SECTIONS))]
+    public = {name for names in modules.values() for name in names}
+    text = "# The package `nearfetch`\n\nEverything here is imported from `nearfetch`.\n"
+    for module in order:
+        tree = ast.parse((PACKAGE / f"{module}.py").read_text("utf-8"))
+        summary = (ast.get_docstring(tree) or "").split("\n\n")[0]
+        bases = {node.name: _bases(node) for node in tree.body if isinstance(node, ast.ClassDef)}
+        entries = "\n".join(_entry(name, bases.get(name, set()) & public) for name in modules[module])
+        title = SECTIONS.get(module, module.replace("_", " ").capitalize())
+        text += f"\n## {title}\n\n{summary}\n\n```{{eval-rst}}\n{entries}```\n"
+    return text
+
+
+def public_modules() -> dict[str, list[str]]:
+    """The modules that have public names of the package, and these, as `__init__` imports them."""
+    tree = ast.parse((PACKAGE / "__init__.py").read_text("utf-8"))
+    modules: dict[str, list[str]] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("nearfetch."):
+            names = modules.setdefault((node.module or "").split(".")[1], [])
+            names += [alias.name for alias in node.names]
+    return modules
+
+
+def _bases(node: ast.ClassDef) -> set[str]:
+    return {ast.unparse(base) for base in node.bases}
+
+
+def _entry(name: str, public_bases: set[str]) -> str:
+    """The directive that shows a function, or a class with what it has and inherits from private ones."""
+    if name.islower():
+        return f".. autofunction:: nearfetch.{name}\n"
+    inherited = "show-inheritance:" if public_bases else "inherited-members: Win, tuple, BaseException"
+    options = ("members:", "special-members: __getitem__, __setitem__, __matmul__", inherited)
+    return f".. autoclass:: nearfetch.{name}\n" + "".join(f"   :{option}\n" for option in options)
 
 
 def included_headers() -> list[str]:

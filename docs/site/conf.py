@@ -34,6 +34,7 @@ breathe_show_include = False
 # Sphinx reads declarations itself, and knows no attributes but these.
 cpp_id_attributes = ["NEARFETCH_API", "NEARFETCH_WEAK"]
 
+autoclass_content = "both"
 autodoc_member_order = "bysource"
 autodoc_preserve_defaults = True
 autodoc_typehints = "signature"
@@ -53,11 +54,11 @@ highlight_language = "none"
 def _import_without_native_parts() -> None:
     """Imports the Python package, of which only docstrings are wanted, with stubs of its native parts."""
 
-    class Win:
-        """Stands for mpi4py.MPI.Win."""
-
+    # Classes that signatures show.
+    classes = ("Datatype", "Info", "Intracomm", "Win")
+    shown = {name: type(name, (), {"__module__": "mpi4py.MPI"}) for name in classes}
     native = mock.MagicMock(name="nearfetch._native")
-    mpi = mock.MagicMock(name="mpi4py.MPI", Win=Win)
+    mpi = mock.MagicMock(name="mpi4py.MPI", **shown)
     stands_in = {
         "nearfetch._native": native,
         "nearfetch.native": types.SimpleNamespace(_native=native),
