@@ -17,7 +17,7 @@ from nearfetch.boxes import Box
 from nearfetch.errors import Error
 from nearfetch.native import _native
 from nearfetch.numerical import np
-from nearfetch.program import ranks_are_processes
+from nearfetch.processes import communicator, ranks_are_processes
 
 __all__ = ["Format", "Hdf5", "Kind", "Npy", "Raw", "Stored", "Zarr"]
 
@@ -193,7 +193,7 @@ class Hdf5(Format):
     @contextlib.contextmanager
     def writing(self, partial: str, kind: Kind) -> Iterator[Write]:
         """By all ranks through MPI, or by one."""
-        how = {"driver": "mpio", "comm": _module("mpi4py.MPI").COMM_WORLD} if self.writers() > 1 else {}
+        how = {"driver": "mpio", "comm": communicator()} if self.writers() > 1 else {}
         with _module("h5py").File(partial, "r+", **how) as file:
             dataset = file[self._name()]
 

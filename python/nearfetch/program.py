@@ -8,18 +8,13 @@
 
 from __future__ import annotations
 
-import atexit
 import contextlib
-import signal
 import sys
-import threading
-import traceback
 from types import FrameType
 from typing import Any, Callable, Iterator, Mapping, Optional, Sequence
 
-from nearfetch import mpi_library
-from nearfetch.errors import CollectiveError, Error
-from nearfetch.layout import Layout
+from nearfetch import processes
+from nearfetch.errors import Error
 from nearfetch.native import _native
 
 __all__ = [
@@ -36,20 +31,13 @@ __all__ = [
     "statistics",
 ]
 
-_finish_is_registered = False
-_ranks_are_processes = False
-
-
-def ranks_are_processes() -> bool:
-    """Whether the program's ranks are the processes of an MPI job, rather than threads."""
-    return _ranks_are_processes
-
 
 def launch(
     main: Callable[..., Any],
     ranks: Optional[int] = None,
     *,
     args: Sequence[Any] = (),
+    comm: Any = None,
     mpi: Optional[bool] = None,
     cached: bool = True,
     network: str = "",
@@ -66,8 +54,9 @@ def launch(
 
     Without MPI the ranks are `ranks` threads of this process (default 1). If `mpiexec` has started the
     process, or with `mpi=True`, the ranks are the processes of the MPI job; `mpi=False` makes threads
-    there too. Without MPI an exception of `main` ends all ranks and is raised here. On MPI it is printed
-    and ends the job.
+    there too. With `comm`, a communicator of mpi4py, they are its processes, with its numbers. The others
+    take no part: where mpi4py has COMM_NULL, nothing runs and the result is []. Without MPI an exception of
+    `main` ends all ranks and is raised here. On MPI it is printed and ends the job.
 
     `cached=False`: each remote read and write is a message. `cache`: settings of each rank's page cache,
     such as `{"capacity_bytes": 4 << 20}` (`nearfetch settings` lists them, with the prefix `page_cache_`).
@@ -77,14 +66,15 @@ def launch(
     message of the cache `miss_ns` more and `overlapped_ns` while it travels, and a release `fence_ns`.
     `seed` determines all random choices.
 
-    Raises Error for invalid options, and if MPI is asked for and missing.
+    Raises Error for invalid options, if MPI is asked for and missing, and in a rank of a program.
 
     >>> launch(lambda a, b: a + b + rank(), ranks=2, args=(10, 20))
     [30, 31]
     """
     if _native.is_running():
         raise Error(
-            "launch (a rank of a program called it, and it starts a program): call it where no rank runs"
+            "launch (a rank of a program called it, and it starts a program): call it where no rank runs; "
+            "after nearfetch.init() call finalize() first"
         )
     options = {
         "ranks": 1 if ranks is None else ranks,
@@ -97,7 +87,7 @@ def launch(
         "miss_ns": miss_ns,
         "overlapped_ns": overlapped_ns,
         "fence_ns": fence_ns,
-        "cache": _checked_cache(cache or {}),
+        "cache": checked_cache(cache or {}),
     }
     results: dict[int, Any] = {}
     failures: list[BaseException] = []
@@ -109,10 +99,9 @@ def launch(
             failures.append(problem)
             raise
 
-    if mpi is None:
-        mpi = mpi_library.launcher_family() is not None
-    if mpi:
-        _launch_processes(options, body)
+    if processes.wanted(mpi, comm):
+        if not processes.is_outside(comm):
+            _launch_processes(options, body, comm)
     else:
         _launch_threads(options, body, failures)
     return [results[number] for number in sorted(results)]
@@ -122,7 +111,7 @@ def _launch_threads(
     options: Mapping[str, Any], body: Callable[[], None], failures: Sequence[BaseException]
 ) -> None:
     try:
-        _native.launch_threads(options, body, _site)
+        _native.launch_threads(options, body, site)
     except KeyboardInterrupt:
         raise
     except BaseException:
@@ -132,55 +121,24 @@ def _launch_threads(
         raise
 
 
-def _launch_processes(options: Mapping[str, Any], body: Callable[[], None]) -> None:
-    global _finish_is_registered, _ranks_are_processes
-    library = mpi_library.find()
-    ours = Layout.of_this().python_library(library.family)
-    if not _finish_is_registered:
-        # MPI can be initialised once per process: it stays for the next launch.
-        atexit.register(_native.finish_processes)
-        _finish_is_registered = True
-
+def _launch_processes(options: Mapping[str, Any], body: Callable[[], None], comm: Any) -> None:
     def interruptible() -> None:
         try:
             body()
         except KeyboardInterrupt as problem:
             # At once, because unwinding may wait for ranks that never come.
-            _native.end_interrupted(f"rank {_native.rank()}: {_text_of(problem)}")
+            _native.end_interrupted(f"rank {_native.rank()}: {processes.text_of(problem)}")
 
-    _ranks_are_processes = True
-    try:
-        with _interrupts_noticed():
-            _native.launch_processes(options, interruptible, _site, _text_of, str(ours), str(library.path))
-    finally:
-        _ranks_are_processes = False
-
-
-@contextlib.contextmanager
-def _interrupts_noticed() -> Iterator[None]:
-    """Distinguishes interrupts that the program handles from those while it waits outside of Python."""
-    handler = signal.getsignal(signal.SIGINT)
-    if not callable(handler) or threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def notice(number: int, frame: Optional[FrameType]) -> Any:
-        _native.notice_interrupt()
-        return handler(number, frame)
-
-    signal.signal(signal.SIGINT, notice)
-    try:
-        yield
-    finally:
-        if signal.getsignal(signal.SIGINT) is notice:
-            signal.signal(signal.SIGINT, handler)
+    with processes.on_processes("launch", comm):
+        place = processes.place_of(comm)
+        _native.launch_processes(options, interruptible, site, processes.text_of, place)
 
 
 # Frames below the program's own: functions and context managers of numpy call ours.
 _NOT_THE_PROGRAM = ("nearfetch", "numpy", "contextlib")
 
 
-def _site() -> str:
+def site() -> str:
     """Source location of the program's own code in the calling thread."""
     frame: Optional[FrameType] = sys._getframe(1)
     while frame is not None and frame.f_globals.get("__name__", "").split(".")[0] in _NOT_THE_PROGRAM:
@@ -188,15 +146,8 @@ def _site() -> str:
     return "" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}"
 
 
-def _text_of(problem: BaseException) -> str:
-    """The text that is printed when an exception ends an MPI job."""
-    sys.stdout.flush()
-    if isinstance(problem, CollectiveError):
-        return str(problem)  # the same in all ranks, so that it is printed once
-    return "".join(traceback.format_exception(type(problem), problem, problem.__traceback__)).rstrip()
-
-
-def _checked_cache(cache: Mapping[str, Any]) -> dict[str, Any]:
+def checked_cache(cache: Mapping[str, Any]) -> dict[str, Any]:
+    """Raises Error for a setting that the page cache does not have."""
     known = _native.cache_settings()
     for name in cache:
         if name not in known:

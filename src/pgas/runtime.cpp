@@ -46,23 +46,46 @@ Runtime::Runtime(Job& job, const LaunchOptions& options, void (*anchor)(), Site 
 }
 
 void Runtime::run(const std::function<void()>& main) {
-    if (job_.threads()) server_ = job_.start_thread([this] { serve(); });
+    Main here(*this);
+    main();
+    here.finish("the end of main");
+}
+
+Runtime::Main::Main(Runtime& runtime) : runtime_(runtime) {
+    if (runtime.job_.threads()) runtime.server_ = runtime.job_.start_thread([&runtime] { runtime.serve(); });
     try {
-        const Running running(*this);
-        Context context(*this);
-        const Context::Use use(context);
-        main();
-        // After this barrier all puts are released, and nobody sends requests to this rank.
-        const detail::Collective end("the end of main", {});
-        pgas::barrier(context, std::memory_order_seq_cst);
+        running_.emplace(runtime);
+        use_.emplace(context_.emplace(runtime));
     } catch (...) {
-        try {
-            stop_server();
-        } catch (...) {  // the first exception ends the program
-        }
+        leave();
         throw;
     }
-    stop_server();
+}
+
+Runtime::Main::~Main() { leave(); }
+
+/// For a program that an exception has ended: that is the one to report.
+void Runtime::Main::leave() noexcept {
+    try {
+        end();
+    } catch (...) {
+    }
+}
+
+void Runtime::Main::end() {
+    use_.reset();
+    context_.reset();
+    running_.reset();
+    runtime_.stop_server();
+}
+
+void Runtime::Main::finish(const char* what) {
+    {
+        // After this barrier all puts are released, and nobody sends requests to this rank.
+        const detail::Collective end(what, {});
+        pgas::barrier(*context_, std::memory_order_seq_cst);
+    }
+    end();
 }
 
 void Runtime::stop_server() {
@@ -70,7 +93,7 @@ void Runtime::stop_server() {
     Header stop;
     stop.kind = Header::Kind::stop;
     job_.send(job_.rank(), server_port, compose(stop, {}));
-    server_->join();
+    std::exchange(server_, nullptr)->join();
 }
 
 std::unique_ptr<Job::Thread> Runtime::start_task(std::function<void()> body) {

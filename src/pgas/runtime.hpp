@@ -41,6 +41,8 @@ class Runtime {
 
     /// Runs the program's main in this rank. Returns when main has ended in all ranks.
     void run(const std::function<void()>& main);
+    /// The same for a program that is no function: from its construction to finish(), in one thread.
+    class Main;
 
     Job& job() noexcept { return job_; }
     const LaunchOptions& options() const noexcept { return options_; }
@@ -146,6 +148,27 @@ class Runtime {
     std::vector<std::unique_ptr<Context>> idle_contexts_;  ///< of ended tasks; nothing is unreleased
 
     std::unique_ptr<Job::Thread> server_;  ///< ends before what it uses
+};
+
+class Runtime::Main {
+  public:
+    explicit Main(Runtime& runtime);
+    /// Without finish() it waits for no rank.
+    ~Main();
+    Main(const Main&) = delete;
+    Main& operator=(const Main&) = delete;
+
+    /// Returns when all ranks are here: nothing is on its way any more. \param what names the end in errors
+    void finish(const char* what);
+
+  private:
+    void leave() noexcept;
+    void end();
+
+    Runtime& runtime_;
+    std::optional<Running> running_;
+    std::optional<Context> context_;
+    std::optional<Context::Use> use_;
 };
 
 }  // namespace nearfetch::pgas

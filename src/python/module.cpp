@@ -3,7 +3,9 @@
 // The native half of the Python package; python/nearfetch/arrays.py and program.py wrap it.
 
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <nearfetch/detail/array/collective.hpp>
@@ -11,8 +13,10 @@
 #include <nearfetch/pgas.hpp>
 #include <new>
 #include <stdexcept>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 
 #include "base/language.hpp"
 #include "base/settings.hpp"
@@ -23,6 +27,7 @@
 #include "python/named_collective.hpp"
 #include "python/program.hpp"
 #include "python/rank_state.hpp"
+#include "python/session.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -55,6 +60,13 @@ std::string text_of(const SettingInfo& setting, std::string_view name, nb::handl
         throw Error(std::string(name) + " is " + nb::repr(value).c_str(),
                     is_number ? "it is a whole number" : "allowed: " + setting.allowed, "use such a value");
     return nb::str(value).c_str();
+}
+
+/// The library for the MPI family, that of MPI, and the address of a communicator or 0.
+using Place = std::tuple<std::string, std::string, std::uintptr_t>;
+MpiPlace mpi_place_of(const Place& place) {
+    const auto& [library, libmpi, communicator] = place;
+    return {library, libmpi, communicator};
 }
 
 PageCacheConfig cache_of(const nb::dict& from) {
@@ -106,7 +118,15 @@ nb::dict statistics_dict() {
     return result;
 }
 
+/// The function, for threads that are ranks.
+template <auto Function>
+auto in_rank() {
+    RankState::require();
+    return Function();
+}
+
 void gather(const std::string& what, nb::handle own, nb::handle to) {
+    RankState::require();
     const Buffer from(own, false), all(to, true);
     const nb::gil_scoped_release unlocked;
     const detail::Collective call(what.c_str(), {});
@@ -124,32 +144,49 @@ void define_program(nb::module_& module) {
     module.def(
         "launch_processes",
         [](const nb::dict& options, const nb::callable& main, const nb::callable& site,
-           const nb::callable& text, const std::string& library, const std::string& libmpi) {
-            launch_processes(options_of(options), main, site, text, library, libmpi);
+           const nb::callable& text, const Place& place) {
+            launch_processes(options_of(options), main, site, text, mpi_place_of(place));
         },
-        "options"_a, "main"_a, "site"_a, "text"_a, "library"_a, "libmpi"_a,
+        "options"_a, "main"_a, "site"_a, "text"_a, "place"_a,
         "Runs main() in this rank of an MPI job; text(exception) is printed when it fails.");
+    module.def(
+        "begin_session",
+        [](const nb::dict& options, const nb::callable& site, const std::optional<Place>& place) {
+            begin_session(options_of(options), site,
+                          place ? std::optional(mpi_place_of(*place)) : std::nullopt);
+        },
+        "options"_a, "site"_a, "place"_a.none(), "Makes the calling thread a rank until end_session().");
+    module.def("end_session", &end_session, "exits"_a, "Waits for all ranks and ends their program.");
+    module.def("fail_session", &fail_session, "text"_a, "Prints it and ends the MPI job, if there is one.");
     module.def("notice_interrupt", &notice_interrupt, "Python handles what has interrupted it.");
     module.def("end_interrupted", &end_interrupted, "text"_a,
                "Prints it and ends the process as an interrupt does.");
-    module.def("finish_processes", &finish_processes, "Ends MPI if launch_processes() has started it.");
+    module.def(
+        "finish_processes", [] { finish_processes(); }, nb::call_guard<nb::gil_scoped_release>(),
+        "Ends MPI if a program of processes has started it.");
     module.def("load_globally", &load_globally, "library"_a,
                "Loads a library for all that are loaded later.");
-    module.def("rank", &rank, "Of the calling thread's rank.");
-    module.def("ranks", &ranks, "How many ranks the program has.");
+    module.def("rank", in_rank<&rank>, "Of the calling thread's rank.");
+    module.def("ranks", in_rank<&ranks>, "How many ranks the program has.");
     module.def(
         "is_running", [] { return RankState::here() != nullptr; },
         "Whether the calling thread is a rank of a launched program.");
-    module.def(
-        "barrier", [] { barrier(); }, "Waits for all ranks, with a release before and an acquire after it.");
+    module.def("barrier", in_rank<[] { barrier(); }>,
+               "Waits for all ranks, with a release before and an acquire after it.");
     module.def("gather", &gather, "what"_a, "own"_a, "to"_a,
                "Gathers each rank's bytes, of one size, for the collective function `what`.");
-    module.def("acquire", [] { acquire(); }, "Later reads see nothing that was read earlier.");
-    module.def("release", [] { release(); }, "All that was written is where it belongs.");
-    module.def("fence", &fence, "A release, then an acquire.");
-    module.def("compute", &compute, "ns"_a, "The program computes for so long.");
-    module.def("now_ns", &now_ns, "This rank's time.");
-    module.def("statistics", &statistics_dict, "The counters of this rank.");
+    module.def("acquire", in_rank<[] { acquire(); }>, "Later reads see nothing that was read earlier.");
+    module.def("release", in_rank<[] { release(); }>, "All that was written is where it belongs.");
+    module.def("fence", in_rank<&fence>, "A release, then an acquire.");
+    module.def(
+        "compute",
+        [](std::uint64_t ns) {
+            RankState::require();
+            compute(ns);
+        },
+        "ns"_a, "The program computes for so long.");
+    module.def("now_ns", in_rank<&now_ns>, "This rank's time.");
+    module.def("statistics", in_rank<&statistics_dict>, "The counters of this rank.");
     module.def("cache_settings", &cache_settings, "The names of the page cache's settings.");
 }
 

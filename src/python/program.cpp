@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "python/program.hpp"
 
-#include <dlfcn.h>
-
 #include <chrono>
 #include <condition_variable>
 #include <exception>
@@ -17,7 +15,7 @@
 
 #include "pgas/launch.hpp"
 #include "python/interrupt.hpp"
-#include "python/mpi/family.hpp"
+#include "python/processes.hpp"
 #include "python/rank_state.hpp"
 #include "python/waiting_job.hpp"
 
@@ -27,34 +25,19 @@ namespace nearfetch::python {
 
 namespace {
 
-/// A reference point in this library's code; functions are sent as offsets from it.
-void anchor() {}
-
 /// Runs a rank's main, in a thread with the global lock.
 void run_main(Job& job, const nb::callable& main) {
     const auto state = std::make_shared<RankState>(job);
     const RankState::Use use(state);
     main();
     // If the memory ends with the program, a view of it would dangle.
-    if (state->views() > 0)
-        throw Error("a view of an array's local part outlives its program",
-                    "MPI takes the memory back when launch() returns", "keep a copy: array.local.copy()");
-}
-
-/// Source location of the calling thread's Python, by site(); empty on failure.
-std::string place_of(const nb::callable& site) {
-    const nb::gil_scoped_acquire lock;
-    try {
-        return nb::str(site()).c_str();
-    } catch (const nb::python_error&) {
-        return "";
-    }
+    state->require_no_views();
 }
 
 /// Runs main() in a rank, in a thread or a process.
 void run_rank(Job& inner, const LaunchOptions& options, const nb::callable& main, const nb::callable& site) {
     WaitingJob job(inner);
-    pgas::Runtime(job, options, &anchor, [&site] { return place_of(site); }).run([&] {
+    pgas::Runtime(job, options, &code_anchor, [&site] { return place_of(site); }).run([&] {
         const nb::gil_scoped_acquire lock;
         run_main(job, main);
     });
@@ -122,46 +105,23 @@ struct Threads {
 /// Interval in which launch_threads() checks for interrupts, and how long it then waits for the ranks.
 constexpr std::chrono::milliseconds check_interval{50}, end_grace_period{300};
 
-[[noreturn]] void fail_to_load(const std::string& what) {
-    const char* const why = dlerror();
-    throw Error(what + " cannot be loaded", why == nullptr ? "the system does not say why" : why,
-                "install nearfetch for the MPI library that is here, or name another one");
-}
-
-/// Loaded by launch_processes(), and never unloaded.
-nearfetch_python_finish_t* loaded_finish = nullptr;
-
-void* load(const std::string& library, const std::string& libmpi) {
-    // So that the library finds MPI's functions, and mpi4py does later.
-    load_globally(libmpi);
-    void* const handle = dlopen(library.c_str(), RTLD_LAZY | RTLD_LOCAL);
-    if (handle == nullptr) fail_to_load(library);
-    return handle;
-}
-
-struct Process {
-    const LaunchOptions& options;
-    const nb::callable& main;
-    const nb::callable& site;
-    const nb::callable& text;
-};
-
 std::string text_of(const nb::python_error& error, const nb::callable& text) {
     const nb::gil_scoped_acquire lock;
     return nb::str(text(error.value())).c_str();
 }
 
-void run_process(Job& job, void* context) {
-    const Process& process = *static_cast<const Process*>(context);
-    const InterruptWatch watch("rank " + std::to_string(job.rank()));
+}  // namespace
+
+void code_anchor() {}
+
+std::string place_of(const nb::callable& site) {
+    const nb::gil_scoped_acquire lock;
     try {
-        run_rank(job, process.options, process.main, process.site);
-    } catch (const nb::python_error& error) {
-        throw std::runtime_error(text_of(error, process.text));
+        return nb::str(site()).c_str();
+    } catch (const nb::python_error&) {
+        return "";
     }
 }
-
-}  // namespace
 
 void launch_threads(const LaunchOptions& options, const nb::callable& main, const nb::callable& site) {
     const auto threads = std::make_shared<Threads>(options, main, site);
@@ -203,28 +163,22 @@ void launch_threads(const LaunchOptions& options, const nb::callable& main, cons
 }
 
 void launch_processes(const LaunchOptions& options, const nb::callable& main, const nb::callable& site,
-                      const nb::callable& text, const std::string& library, const std::string& libmpi) {
-    void* const handle = load(library, libmpi);
-    const auto launch =
-        reinterpret_cast<nearfetch_python_launch_t*>(dlsym(handle, "nearfetch_python_launch"));
-    loaded_finish = reinterpret_cast<nearfetch_python_finish_t*>(dlsym(handle, "nearfetch_python_finish"));
-    if (launch == nullptr || loaded_finish == nullptr) fail_to_load(library);
-    MpiJobConfig config = pgas::mpi_config(options);
-    config.leave_started = true;
-    Process process{options, main, site, text};
-    char error[1000] = "";
+                      const nb::callable& text, const MpiPlace& place) {
     const nb::gil_scoped_release unlocked;
-    if (!launch(&config, &run_process, &process, error, sizeof error)) throw Error(error);
-}
-
-void load_globally(const std::string& library) {
-    if (dlopen(library.c_str(), RTLD_LAZY | RTLD_GLOBAL) == nullptr) fail_to_load(library);
-}
-
-void finish_processes() {
-    if (loaded_finish == nullptr) return;
-    const nb::gil_scoped_release unlocked;
-    loaded_finish();
+    const std::unique_ptr<MpiProgram> program = start_processes(options, place);
+    // Before unwinding, which would wait for ranks that never come.
+    try {
+        Job& job = program->job();
+        const InterruptWatch watch("rank " + std::to_string(job.rank()));
+        try {
+            run_rank(job, options, main, site);
+        } catch (const nb::python_error& error) {
+            throw std::runtime_error(text_of(error, text));
+        }
+        program->finish();
+    } catch (...) {
+        program->fail(std::current_exception());
+    }
 }
 
 }  // namespace nearfetch::python

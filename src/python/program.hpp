@@ -6,7 +6,8 @@
 #include <nanobind/nanobind.h>
 
 #include <nearfetch/pgas.hpp>
-#include <string>
+
+#include "python/processes.hpp"
 
 namespace nearfetch::python {
 
@@ -20,14 +21,12 @@ void launch_threads(const LaunchOptions& options, const nanobind::callable& main
 
 /// The same for this process as one rank of an MPI job. An exception of main() is printed by text(exception)
 /// and ends the job. So does an interrupt that main() does not handle.
-/// \param library built for the MPI family \param libmpi loaded before it
 void launch_processes(const LaunchOptions& options, const nanobind::callable& main,
-                      const nanobind::callable& site, const nanobind::callable& text,
-                      const std::string& library, const std::string& libmpi);
-/// Loads a library with global symbols, ahead of libraries that are loaded later. Its own dependencies may be
-/// loaded later. \throws Error when it cannot be loaded
-void load_globally(const std::string& library);
-/// Finalises MPI if launch_processes() has initialised it.
-void finish_processes();
+                      const nanobind::callable& site, const nanobind::callable& text, const MpiPlace& place);
+
+/// A reference point in this module's code; functions are sent as offsets from it.
+void code_anchor();
+/// Source location of the calling thread's Python, by site(); empty on failure.
+std::string place_of(const nanobind::callable& site);
 
 }  // namespace nearfetch::python

@@ -21,9 +21,13 @@ struct View {
 }  // namespace
 
 std::shared_ptr<RankState> RankState::current() {
-    if (here_ == nullptr)
-        throw Error("an array", "this thread is no rank of a program", "make arrays in what launch() runs");
+    require();
     return current_state;
+}
+
+void RankState::refuse() {
+    throw Error("this thread is no rank", "ranks run what launch() is given, or what follows init()",
+                "call nearfetch.init() first, or call this in the function for launch()");
 }
 
 RankState::Use::Use(std::shared_ptr<RankState> state) : state_(std::move(state)) {
@@ -67,6 +71,12 @@ void RankState::sweep() {
         drop(one);
 }
 
+void RankState::require_no_views() const {
+    if (view_.use_count() > 1)
+        throw Error("a view of an array's local part outlives its program",
+                    "MPI takes the memory back when the program ends", "keep a copy: array.local.copy()");
+}
+
 std::shared_ptr<void> RankState::view(const std::byte* place) {
     std::shared_ptr<void> memory = job_->keep(place);
     if (memory != nullptr) return memory;
@@ -76,7 +86,7 @@ std::shared_ptr<void> RankState::view(const std::byte* place) {
 void refuse_foreign_use() {
     throw Error("an array, or a transfer of one, cannot be used here",
                 "it belongs to a rank whose program has ended, or that is another thread",
-                "use it in the function that launch() runs in that rank");
+                "use it in that rank, while its program runs");
 }
 
 }  // namespace nearfetch::python

@@ -32,6 +32,11 @@ class RankState {
 
     /// The calling thread's, or nullptr.
     static RankState* here() noexcept { return here_; }
+    /// \throws Error in a thread that is no rank
+    static void require() {
+        if (here_ == nullptr) [[unlikely]]
+            refuse();
+    }
     static std::shared_ptr<RankState> current();
 
     /// Makes it the calling thread's state for its life; then destroys all objects of the rank, the last
@@ -50,13 +55,14 @@ class RankState {
     void add(std::unique_ptr<Owned> owned);
     /// Destroys it, deferred to the rank's thread if necessary. Thread-safe.
     void drop(const Owned* owned) noexcept;
-    /// Whether there are views of the rank's memory that do not keep it alive. \pre the rank's thread
-    long views() const noexcept { return view_.use_count() - 1; }
+    /// \throws Error if there are views of the rank's memory that do not keep it alive \pre the rank's thread
+    void require_no_views() const;
     /// Held by a view of the rank's memory at that place.
     std::shared_ptr<void> view(const std::byte* place);
 
   private:
     void sweep();
+    [[noreturn]] static void refuse();
 
     static thread_local constinit RankState* here_;
     Job* job_;

@@ -6,16 +6,14 @@
 
 extern "C" {
 
-bool nearfetch_python_launch(const nearfetch::MpiJobConfig* config,
-                             void (*program)(nearfetch::Job& job, void* context), void* context, char* error,
-                             std::size_t size) {
+nearfetch::MpiProgram* nearfetch_python_start(const nearfetch::MpiJobConfig* config, char* error,
+                                              std::size_t size) {
     try {
-        nearfetch::launch_mpi(*config, nullptr, nullptr, [&](nearfetch::Job& job) { program(job, context); });
-        return true;
+        return nearfetch::start_mpi_program(*config).release();
     } catch (const std::exception& problem) {
         std::strncpy(error, problem.what(), size - 1);
         error[size - 1] = '\0';
-        return false;
+        return nullptr;
     }
 }
 

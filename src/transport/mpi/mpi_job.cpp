@@ -12,7 +12,9 @@
 #include <exception>
 #include <functional>
 #include <limits>
+#include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -35,8 +37,8 @@ namespace {
 /// A private duplicate of a communicator.
 class Communicator {
   public:
-    Communicator() {
-        check_mpi(PMPI_Comm_dup(MPI_COMM_WORLD, &comm_), "MPI_Comm_dup", ask_the_others);
+    explicit Communicator(MPI_Comm of) {
+        check_mpi(PMPI_Comm_dup(of, &comm_), "MPI_Comm_dup", ask_the_others);
         check_mpi(PMPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler",
                   "report this");
     }
@@ -65,6 +67,18 @@ bool all_report(const std::string& what, MPI_Comm ends) {
     return done && mine == most;
 }
 
+/// The ranks of a communicator as users know them. \param rank alone; negative: all
+std::string name_of(MPI_Comm comm, int rank) {
+    int ranks = 1, world_rank = 0, world_ranks = 1;
+    PMPI_Comm_size(comm, &ranks);
+    PMPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
+    PMPI_Comm_size(MPI_COMM_WORLD, &world_ranks);
+    const bool is_part = ranks != world_ranks;
+    if (rank < 0) return is_part ? "all ranks of the communicator" : "all ranks";
+    return "rank " + std::to_string(rank) +
+           (is_part ? " of the communicator (" + std::to_string(world_rank) + " of MPI_COMM_WORLD)" : "");
+}
+
 /// Aborts all ranks because of an exception of this one. \param ends communicator for this purpose only
 [[noreturn]] void abort_job(const std::exception_ptr& failure, MPI_Comm ends) {
     std::string what = "the program threw something that is no std::exception";
@@ -80,8 +94,7 @@ bool all_report(const std::string& what, MPI_Comm ends) {
     std::fflush(stdout);
     const bool alike = ranks > 1 && all_report(what, ends);
     if (alike && rank > 0) std::this_thread::sleep_for(std::chrono::seconds(10));  // rank 0 aborts for all
-    const std::string who = alike ? "all ranks" : "rank " + std::to_string(rank);
-    std::fprintf(stderr, "nearfetch: %s: %s\n", who.c_str(), what.c_str());
+    std::fprintf(stderr, "nearfetch: %s: %s\n", name_of(ends, alike ? -1 : rank).c_str(), what.c_str());
     std::fflush(stderr);
     // MPICH's launcher drops output that it has not forwarded when the job ends.
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
@@ -91,9 +104,10 @@ bool all_report(const std::string& what, MPI_Comm ends) {
 
 class MpiJob final : public Job {
   public:
-    /// \param ends for abort_job()
-    MpiJob(const MpiJobConfig& config, bool threads, MPI_Comm ends)
-        : messages_(comm_),
+    /// \param of whose processes are the ranks \param ends for abort_job()
+    MpiJob(MPI_Comm of, const MpiJobConfig& config, bool threads, MPI_Comm ends)
+        : comm_(of),
+          messages_(comm_),
           barrier_(comm_, messages_),
           segments_(comm_, config.segment_bytes),
           threads_(threads),
@@ -324,7 +338,7 @@ bool threads_refused() {
 #endif
 }
 
-/// Whether launch_mpi() has initialised MPI and has to finalise it.
+/// Whether start_mpi() has initialised MPI, and finish_mpi() has to finalise it.
 bool& own_mpi() {
     static bool own = false;
     return own;
@@ -358,27 +372,47 @@ bool start_mpi(bool threads, int* argc, char*** argv) {
     return wanted == MPI_THREAD_MULTIPLE && provided == MPI_THREAD_MULTIPLE;
 }
 
+class StartedProgram final : public MpiProgram {
+  public:
+    StartedProgram(MPI_Comm comm, const MpiJobConfig& config, bool threads) : ends_(comm) {
+        try {
+            job_.emplace(comm, config, threads, ends_);
+        } catch (...) {
+            fail(std::current_exception());
+        }
+    }
+
+    Job& job() noexcept override { return *job_; }
+    void finish() override { job_->finish(); }
+    void fail(const std::exception_ptr& failure) override { abort_job(failure, ends_); }
+
+  private:
+    Communicator ends_;
+    std::optional<MpiJob> job_;
+};
+
 }  // namespace
+
+std::unique_ptr<MpiProgram> start_mpi_program(const MpiJobConfig& config, int* argc, char*** argv) {
+    const bool threads = start_mpi(config.threads, argc, argv);
+    const MPI_Comm comm =
+        config.communicator == nullptr ? MPI_COMM_WORLD : *static_cast<const MPI_Comm*>(config.communicator);
+    return std::make_unique<StartedProgram>(comm, config, threads);
+}
 
 int launch_mpi(const MpiJobConfig& config, int* argc, char*** argv,
                const std::function<void(Job&)>& program) {
-    const bool threads = start_mpi(config.threads, argc, argv);
     {
-        const Communicator ends;
+        const std::unique_ptr<MpiProgram> started = start_mpi_program(config, argc, argv);
+        // Before unwinding, which would wait for ranks that never come.
         try {
-            MpiJob job(config, threads, ends);
-            // Before unwinding, which would wait for ranks that never come.
-            try {
-                program(job);
-                job.finish();
-            } catch (...) {
-                abort_job(std::current_exception(), ends);
-            }
+            program(started->job());
+            started->finish();
         } catch (...) {
-            abort_job(std::current_exception(), ends);
+            started->fail(std::current_exception());
         }
     }
-    if (!config.leave_started) finish_mpi();
+    finish_mpi();
     return 0;
 }
 

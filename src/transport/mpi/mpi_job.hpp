@@ -17,7 +17,9 @@
 // less. A program that initialised MPI itself cannot use it at that level.
 
 #include <cstdint>
+#include <exception>
 #include <functional>
+#include <memory>
 #include <span>
 
 #include "transport/job.hpp"
@@ -29,8 +31,6 @@ struct MpiJobConfig {
     /// Whether to ask for MPI_THREAD_MULTIPLE, which makes each MPI call slower. Without it Job::threads() is
     /// false.
     bool threads = true;
-    /// Leaves MPI initialised for a later launch_mpi(); finish_mpi() finalises it.
-    bool leave_started = false;
     /// Memory for the ranks of each node, if there are nodes with several of them, and several nodes.
     struct Node {
         std::uint64_t bytes = 0;  ///< 0: none
@@ -38,18 +38,39 @@ struct MpiJobConfig {
         /// Called by one rank of each node when the memory is zero; false: there is to be none.
         std::function<bool(std::span<std::byte> memory)> prepare = {};
     } node = {};
+    /// Address of the MPI_Comm whose processes are the ranks; nullptr: MPI_COMM_WORLD. It may be freed when
+    /// the program has started.
+    const void* communicator = nullptr;
 };
 
-/// Initialises MPI, runs `program` on each rank and finalises MPI. Collective over MPI_COMM_WORLD. An
-/// exception of `program` is printed with its rank, or once if all ranks throw the same, and aborts the job
-/// (MPI_Abort). So does exhausted memory. If MPI is initialised already, it is used with its thread level and
-/// components, and not finalised.
+/// This process as a rank of an SPMD program. Its end is collective, after finish().
+class MpiProgram {
+  public:
+    MpiProgram() = default;
+    MpiProgram(const MpiProgram&) = delete;
+    MpiProgram& operator=(const MpiProgram&) = delete;
+    virtual ~MpiProgram() = default;
+
+    virtual Job& job() noexcept = 0;
+    /// Waits for all ranks, and receives what they have sent. Collective, at the end of the program.
+    virtual void finish() = 0;
+    /// Prints an exception with its rank, or once if all ranks fail with the same, and aborts the job
+    /// (MPI_Abort).
+    [[noreturn]] virtual void fail(const std::exception_ptr& failure) = 0;
+};
+
+/// Initialises MPI if needed, and starts a program. Collective over the communicator. Exhausted memory aborts
+/// the job. If MPI is initialised already, it is used with its thread level and components.
 /// \param argc,argv for MPI_Init; may be nullptr
-/// \return 0
 /// \throws Error when MPI was finalised, or was initialised in a way that its components refuse
+std::unique_ptr<MpiProgram> start_mpi_program(const MpiJobConfig& config, int* argc = nullptr,
+                                              char*** argv = nullptr);
+
+/// Runs `program` on each rank; an exception of it aborts the job. Finalises MPI if it has initialised it.
+/// \return 0 \throws as start_mpi_program
 int launch_mpi(const MpiJobConfig& config, int* argc, char*** argv, const std::function<void(Job&)>& program);
 
-/// Finalises MPI if a launch_mpi() has left it initialised. Collective over MPI_COMM_WORLD.
+/// Finalises MPI if start_mpi_program() has initialised it. Collective over MPI_COMM_WORLD.
 void finish_mpi();
 
 }  // namespace nearfetch

@@ -4,7 +4,8 @@
 // has to over a modelled network; any other names an end that the launcher is to see: `throws` an exception
 // in the last rank, `thread-throws` one in a thread of its that nobody joins, `too-much` a segment that no
 // machine has, `absurd` one that cannot be addressed, `unequal` one size per rank. `started` starts MPI
-// itself, with the level of threads that follows, and `left` lets the first launch do so for the second.
+// itself, with the level of threads that follows, and `left` lets the first program do so for the second.
+// `communicators` runs programs on parts of the processes.
 
 #include "transport/mpi/mpi_job.hpp"
 
@@ -16,6 +17,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
+#include <functional>
 #include <iostream>
 #include <memory>
 #include <stdexcept>
@@ -54,37 +56,78 @@ bool mpi_has_ended() {
     return ended != 0;
 }
 
-/// One launch after the other, with messages and memory of its own.
-void launch_twice(const MpiJobConfig& config, bool threads) {
+using Program = std::function<void(Job&)>;
+
+/// One program after the other, with messages and memory of its own.
+void run_twice(const std::function<void(const Program&)>& run, bool threads) {
     for (const std::uint64_t round : {1, 2}) {
-        EXPECT_EQ(launch_mpi(config, nullptr, nullptr,
-                             [&](Job& job) {
-                                 check::state().rank = job.rank();
-                                 EXPECT_EQ(job.threads(), threads);
-                                 const Rank next = (job.rank() + 1) % job.ranks();
-                                 EXPECT_EQ(job.atomic(next, 8, AtomicOp::add, round, 0), 0U);
-                                 job.barrier();
-                                 EXPECT_EQ(job.atomic(job.rank(), 8, AtomicOp::load, 0, 0), round);
-                             }),
-                  0);
+        run([&](Job& job) {
+            check::state().rank = job.rank();
+            EXPECT_EQ(job.threads(), threads);
+            const Rank next = (job.rank() + 1) % job.ranks();
+            EXPECT_EQ(job.atomic(next, 8, AtomicOp::add, round, 0), 0U);
+            job.barrier();
+            EXPECT_EQ(job.atomic(job.rank(), 8, AtomicOp::load, 0, 0), round);
+        });
         EXPECT_FALSE(mpi_has_ended());
     }
+}
+
+void run_started(const MpiJobConfig& config, const Program& program) {
+    const std::unique_ptr<MpiProgram> started = start_mpi_program(config);
+    program(started->job());
+    started->finish();
 }
 
 void mpi_that_is_started_is_used_and_left(int wanted) {
     int provided = MPI_THREAD_SINGLE;
     MPI_Init_thread(nullptr, nullptr, wanted, &provided);
-    launch_twice({.segment_bytes = 4096}, provided == MPI_THREAD_MULTIPLE);
+    run_twice(
+        [](const Program& program) {
+            EXPECT_EQ(launch_mpi({.segment_bytes = 4096}, nullptr, nullptr, program), 0);
+        },
+        provided == MPI_THREAD_MULTIPLE);
     finish_mpi();
     EXPECT_FALSE(mpi_has_ended());
     MPI_Finalize();
 }
 
 void mpi_that_is_left_is_ended_once() {
-    launch_twice({.segment_bytes = 4096, .threads = false, .leave_started = true}, false);
+    run_twice([](const Program& program) { run_started({.segment_bytes = 4096, .threads = false}, program); },
+              false);
     finish_mpi();
     EXPECT_TRUE(mpi_has_ended());
     finish_mpi();
+}
+
+/// Programs on the even and the odd processes at the same time, and then one on all of them in another order.
+void processes_of_communicators_are_ranks() {
+    MPI_Init(nullptr, nullptr);
+    int rank = 0, ranks = 0;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    check::state().rank = rank;
+    const auto run = [&](int colour, int key, const Program& program) {
+        MPI_Comm comm = MPI_COMM_NULL;
+        MPI_Comm_split(MPI_COMM_WORLD, colour, key, &comm);
+        const std::unique_ptr<MpiProgram> started =
+            start_mpi_program({.segment_bytes = 4096, .communicator = &comm});
+        MPI_Comm_free(&comm);
+        program(started->job());
+        started->finish();
+    };
+    run(rank % 2, rank, [&](Job& job) {
+        EXPECT_EQ(job.rank(), rank / 2);
+        EXPECT_EQ(job.ranks(), (ranks + (rank % 2 == 0 ? 1 : 0)) / 2);
+        job.atomic(0, 8, AtomicOp::add, static_cast<std::uint64_t>(rank), 0);
+        job.barrier();
+        std::uint64_t sum = 0;
+        for (int each = rank % 2; each < ranks; each += 2)
+            sum += static_cast<std::uint64_t>(each);
+        EXPECT_EQ(job.atomic(0, 8, AtomicOp::load, 0, 0), sum);
+    });
+    run(0, -rank, [&](Job& job) { EXPECT_EQ(job.rank(), ranks - 1 - rank); });
+    MPI_Finalize();
 }
 
 void mpi_is_not_started_again() {
@@ -233,6 +276,8 @@ int main(int argc, char** argv) {
         mpi_that_is_started_is_used_and_left(argc > 2 ? MPI_THREAD_SINGLE : MPI_THREAD_MULTIPLE);
     else if (end == "left")
         mpi_that_is_left_is_ended_once();
+    else if (end == "communicators")
+        processes_of_communicators_are_ranks();
     else
         launch_mpi({.segment_bytes = segment_bytes}, &argc, &argv,
                    end == "modelled" ? over_a_modelled_network : everything);
