@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         PrefetchPhase,
         PrefetchTransfer,
     )
+    from nearfetch.collectives import allreduce, bcast, gather
     from nearfetch.constructors import arange, from_function, from_numpy, from_scipy, linspace, random
     from nearfetch.files import load, save
     from nearfetch.gathering import Gather
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
         statistics,
     )
     from nearfetch.sparse import LocalRows, SparseMatrix
+    from nearfetch.top_level import finalize, init
     from nearfetch.window import Window
 
 __version__ = "0.1.0"
@@ -72,13 +74,18 @@ __all__ = [
     "SparseMatrix",
     "Window",
     "acquire",
+    "allreduce",
     "arange",
     "barrier",
+    "bcast",
     "compute",
     "fence",
+    "finalize",
     "from_function",
     "from_numpy",
     "from_scipy",
+    "gather",
+    "init",
     "launch",
     "linspace",
     "load",
@@ -98,6 +105,8 @@ def __getattr__(name: str) -> object:
         raise AttributeError(f"module 'nearfetch' has no attribute '{name}'")
     # Functions are in program, classes in arrays, except these.
     elsewhere = {
+        **dict.fromkeys(("allreduce", "bcast", "gather"), "collectives"),
+        **dict.fromkeys(("finalize", "init"), "top_level"),
         **dict.fromkeys(
             ("arange", "from_function", "from_numpy", "from_scipy", "linspace", "random"), "constructors"
         ),

@@ -10,7 +10,7 @@ from nearfetch.errors import Error
 from nearfetch.native import _native
 from nearfetch.numerical import np
 
-__all__ = ["exchange", "said", "together"]
+__all__ = ["exchange", "lengths_of", "said", "together"]
 
 
 def exchange(what: str, own: str = "") -> list[str]:
@@ -20,8 +20,7 @@ def exchange(what: str, own: str = "") -> list[str]:
     CollectiveError where they do not.
     """
     sent = np.frombuffer(own.encode(), np.uint8)
-    lengths = np.empty(_native.ranks(), np.int64)
-    _native.gather(what, bytes_of(np.array([sent.size])), bytes_of(lengths))
+    lengths = lengths_of(what, sent.size)
     longest = int(lengths.max())
     if longest == 0:
         return [""] * len(lengths)
@@ -30,6 +29,13 @@ def exchange(what: str, own: str = "") -> list[str]:
     everyone = np.empty((len(lengths), longest), np.uint8)
     _native.gather(what, padded, bytes_of(everyone))
     return [bytes(text[:length]).decode() for text, length in zip(everyone, lengths)]
+
+
+def lengths_of(what: str, own: int) -> np.ndarray:
+    """The numbers that all ranks give, in rank order. Collective, as `exchange`."""
+    lengths = np.empty(_native.ranks(), np.int64)
+    _native.gather(what, bytes_of(np.array([own], np.int64)), bytes_of(lengths))
+    return lengths
 
 
 def said(**options: Any) -> str:
