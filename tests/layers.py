@@ -34,6 +34,7 @@ PUBLIC = {
     "array.hpp": "array",
     "distribution.hpp": "array",
     "gather.hpp": "array",
+    "ranges.hpp": "array",
     "sparse.hpp": "array",
     "stencil.hpp": "array",
 }
