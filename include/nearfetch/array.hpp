@@ -226,38 +226,37 @@ class DistributedArray : public detail::ScatteredAccess<DistributedArray<T, N, D
     // Prefetching (LAPPS, appendix A). Patterns say what this rank is going to read of other ranks' elements.
     // They are collective, and add up. a(i, j) reads what they fetched until it is evicted; a write of this
     // rank is written through to it. With manual consistency it has the values of the pattern's call or
-    // later, and owners change them after a barrier. If the program had a barrier since the last write,
-    // Prefetch{.barrier = false} saves the pattern's own.
+    // later, and owners change them after a barrier.
 
     /// Elements up to `depth` away from own ones: in all dimensions at once, or (without corners) along one.
     /// \throws Error for a depth below 1
-    void prefetch_stencil(std::int64_t depth = 1, bool corners = true, const Prefetch& how = {},
-                          const Where& where = Where::current()) {
-        prefetch_stencil(Stencil{.depth = depth, .corners = corners}, how, where);
+    PrefetchPattern prefetch_stencil(std::int64_t depth = 1, bool corners = true, const Prefetch& how = {},
+                                     const Where& where = Where::current()) {
+        return prefetch_stencil(Stencil{.depth = depth, .corners = corners}, how, where);
     }
-    /// The same, or periodic.
-    void prefetch_stencil(const Stencil& stencil, const Prefetch& how = {},
-                          const Where& where = Where::current());
+    /// The same, periodic or with a depth for each dimension.
+    PrefetchPattern prefetch_stencil(const Stencil& stencil, const Prefetch& how = {},
+                                     const Where& where = Where::current());
     /// Elements that differ from own ones in the last index only.
-    void prefetch_row_wise(const Prefetch& how = {}, const Where& where = Where::current());
+    PrefetchPattern prefetch_row_wise(const Prefetch& how = {}, const Where& where = Where::current());
     /// Elements that differ from own ones in the first index only.
-    void prefetch_column_wise(const Prefetch& how = {}, const Where& where = Where::current());
+    PrefetchPattern prefetch_column_wise(const Prefetch& how = {}, const Where& where = Where::current());
     /// a(j, i) for each own a(i, j), if it is in bounds.
-    void prefetch_transpose(const Prefetch& how = {}, const Where& where = Where::current())
+    PrefetchPattern prefetch_transpose(const Prefetch& how = {}, const Where& where = Where::current())
         requires(N == 2);
     /// All elements.
-    void prefetch_all_to_all(const Prefetch& how = {}, const Where& where = Where::current());
+    PrefetchPattern prefetch_all_to_all(const Prefetch& how = {}, const Where& where = Where::current());
     /// Row r of the table says what rank r needs; the table is the same on all ranks. Own indices and indices
     /// out of bounds are skipped. \throws Error unless there is a row for each rank
-    void prefetch_custom(const std::vector<std::vector<Box<N>>>& table, const Prefetch& how = {},
-                         const Where& where = Where::current());
-    /// The same by a function: wanted(layout, rank) gives the boxes that a rank needs, as a
-    /// std::vector<Box<N>>. All ranks use the same function. It is called again after resize(), with the new
+    PrefetchPattern prefetch_custom(const std::vector<std::vector<Box<N>>>& table, const Prefetch& how = {},
+                                    const Where& where = Where::current());
+    /// The same by a function: wanted(layout, rank) gives the boxes that a rank needs, as
+    /// std::vector<Box<N>>. All ranks use the same one. It is called again after resize(), with the new
     /// layout.
     template <std::invocable<const Layout<N, D>&, Rank> Wanted>
-    void prefetch_custom(const Wanted& wanted, const Prefetch& how = {},
-                         const Where& where = Where::current()) {
-        prefetch_boxes(wanted, detail::name_of(wanted), how, where);
+    PrefetchPattern prefetch_custom(const Wanted& wanted, const Prefetch& how = {},
+                                    const Where& where = Where::current()) {
+        return prefetch_boxes(wanted, detail::name_of(wanted), how, where);
     }
     /// Starts to record which remote elements this rank reads one by one. Drops earlier records. Not
     /// collective; no other thread of the rank may read the array meanwhile.
@@ -286,10 +285,9 @@ class DistributedArray : public detail::ScatteredAccess<DistributedArray<T, N, D
                                                           const Where& where = Where::current());
     /// Drops all prefetched elements and their memory. Not collective; no other thread of the rank may read
     /// the array meanwhile.
-    void evict_prefetch() {
-        array_prefetch_.evict();
-        patterns_.clear();
-    }
+    void evict_prefetch();
+    /// The same for what no other pattern needs. One that was called several times stays as often.
+    void evict_prefetch(PrefetchPattern pattern);
     /// Whether a(i) reads prefetched data on this rank. \throws Error out of bounds
     bool is_prefetched(const Index<N>& i) const;
     /// The element if it is prefetched: found once, it is read without a search (LAPPS: accessPrefetch).
@@ -328,7 +326,9 @@ class DistributedArray : public detail::ScatteredAccess<DistributedArray<T, N, D
         std::string_view what;
         std::vector<std::uint64_t> arguments;
         Prefetch how;
-        std::function<void(const Layout<N, D>& before)> ask;
+        std::function<void(const Layout<N, D>& before, bool later)> ask;
+        PrefetchPattern name{};
+        int calls = 0;  ///< that were not evicted
     };
     using Wanted = std::function<std::vector<detail::IndexProduct<N>>()>;
 
@@ -440,8 +440,7 @@ class DistributedArray : public detail::ScatteredAccess<DistributedArray<T, N, D
     }
     /// Writes the elements of a bulk put through to slices.
     void write_through(const Part& part);
-    template <std::invocable Ask>
-    void request(std::vector<std::uint64_t> arguments, const Prefetch& how, Ask&& ask);
+    void agree(std::vector<std::uint64_t> arguments, const Prefetch& how);
     void ask_for(const std::vector<detail::IndexProduct<N>>& wanted, const Prefetch& how, bool later);
     void make_replica(std::int64_t elements, std::int64_t least_part);
     /// Unchecked reads, for a contiguous distribution; arguments as in ReplicaReading.
@@ -451,14 +450,14 @@ class DistributedArray : public detail::ScatteredAccess<DistributedArray<T, N, D
         if (own_box() == bounds()) return {own_, bounds().lower[0], sizeof(T)};
         return {array_prefetch_, reader, indices, own_box(), own_};
     }
-    template <std::invocable Ask>
-    void prefetch(std::vector<std::uint64_t> arguments, const Prefetch& how, Ask&& ask);
-    void prefetch_wanted(const char* what, std::vector<std::uint64_t> arguments, const Prefetch& how,
-                         const Wanted& wanted, const Where& where);
+    PrefetchPattern prefetch(Pattern pattern, bool later = false);
+    PrefetchPattern prefetch_wanted(const char* what, std::vector<std::uint64_t> arguments,
+                                    const Prefetch& how, const Wanted& wanted, const Where& where,
+                                    bool later = false);
     /// \param name equal for the same function; 0: not known
-    void prefetch_boxes(const std::function<std::vector<Box<N>>(const Layout<N, D>&, Rank)>& wanted,
-                        std::uint64_t name, const Prefetch& how, const Where& where);
-    void remember(Pattern pattern);
+    PrefetchPattern prefetch_boxes(
+        const std::function<std::vector<Box<N>>(const Layout<N, D>&, Rank)>& wanted, std::uint64_t name,
+        const Prefetch& how, const Where& where);
     void ask_for_observed(detail::SetsByOwner sets, const Prefetch& how);
     std::uint64_t resize_state();
     void move_to(const Layout<N, D>& layout);
@@ -478,6 +477,7 @@ class DistributedArray : public detail::ScatteredAccess<DistributedArray<T, N, D
     detail::ArrayPrefetch array_prefetch_;
     std::unique_ptr<detail::Observer> observer_;
     std::vector<Pattern> patterns_;
+    std::uint64_t distinct_ = 0;  ///< tells patterns apart that no arguments do
     detail::GhostSums<T> ghosts_;
     detail::GhostExchange exchange_;
 };

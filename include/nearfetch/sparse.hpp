@@ -198,8 +198,10 @@ class SparseMatrix {
         const std::vector<Pattern> patterns = std::exchange(patterns_, {});
         if (!patterns.empty()) {
             evict_prefetch();
-            for (const Pattern& pattern : patterns)
+            for (const Pattern& pattern : patterns) {
+                array_prefetch_.begin(&detail::pack_at_owner, pattern.name);
                 ask_for(pattern);
+            }
         }
         barrier();
     }
@@ -209,26 +211,27 @@ class SparseMatrix {
     /// All non-zeros of some rows. Row r of the table has the row ranges that rank r needs, each as the first
     /// row and one past the last. The table is the same on all ranks. \throws Error unless there is a row for
     /// each rank
-    void prefetch_rows(const std::vector<detail::IndexRanges>& table, const Prefetch& how = {},
-                       const Where& where = Where::current()) {
+    PrefetchPattern prefetch_rows(const std::vector<detail::IndexRanges>& table, const Prefetch& how = {},
+                                  const Where& where = Where::current()) {
         std::vector<std::vector<Box<2>>> boxes;
         for (const detail::IndexRanges& ranges : table) {
             boxes.emplace_back();
             for (const auto& [first, end] : ranges)
                 boxes.back().push_back(Box<2>({first, 0}, {end, columns()}));
         }
-        prefetch("prefetch_rows", boxes, how, where);
+        return prefetch("prefetch_rows", boxes, how, where);
     }
     /// The non-zeros in boxes. Row r of the table has the boxes that rank r needs.
-    void prefetch_custom(const std::vector<std::vector<Box<2>>>& table, const Prefetch& how = {},
-                         const Where& where = Where::current()) {
-        prefetch("prefetch_custom", table, how, where);
+    PrefetchPattern prefetch_custom(const std::vector<std::vector<Box<2>>>& table, const Prefetch& how = {},
+                                    const Where& where = Where::current()) {
+        return prefetch("prefetch_custom", table, how, where);
     }
     /// All non-zeros.
-    void prefetch_all_to_all(const Prefetch& how = {}, const Where& where = Where::current()) {
-        prefetch("prefetch_all_to_all",
-                 std::vector<std::vector<Box<2>>>(static_cast<std::size_t>(ranks()), {layout().bounds()}),
-                 how, where);
+    PrefetchPattern prefetch_all_to_all(const Prefetch& how = {}, const Where& where = Where::current()) {
+        return prefetch(
+            "prefetch_all_to_all",
+            std::vector<std::vector<Box<2>>>(static_cast<std::size_t>(ranks()), {layout().bounds()}), how,
+            where);
     }
     void update_prefetch() { array_prefetch_.update(true); }
     [[nodiscard]] PrefetchTransfer update_prefetch_async() { return array_prefetch_.start_update(); }
@@ -236,6 +239,13 @@ class SparseMatrix {
         array_prefetch_.evict();
         structure_.forget_others();
         patterns_.clear();
+    }
+    void evict_prefetch(PrefetchPattern pattern) {
+        std::erase_if(patterns_, [&](const Pattern& other) { return other.name == pattern; });
+        if (patterns_.empty())
+            evict_prefetch();
+        else
+            array_prefetch_.evict(pattern);
     }
     /// Whether this rank can read the element without communication. True for the zeros of prefetched rows.
     bool is_prefetched(const Index<2>& i) const {
@@ -249,6 +259,7 @@ class SparseMatrix {
     struct Pattern {
         std::vector<Box<2>> boxes;
         Prefetch how;
+        PrefetchPattern name;
     };
 
     /// \param x x(k) is the vector's element for own non-zero k
@@ -306,14 +317,16 @@ class SparseMatrix {
         for (std::size_t n = 0; n < before.size(); ++n)
             own_values()[static_cast<std::size_t>(numbers[n])] = before[n];
     }
-    void prefetch(const char* what, const std::vector<std::vector<Box<2>>>& table, const Prefetch& how,
-                  const Where& where) {
+    PrefetchPattern prefetch(const char* what, const std::vector<std::vector<Box<2>>>& table,
+                             const Prefetch& how, const Where& where) {
         detail::check_table(table.size());
         std::vector<std::uint64_t> arguments = detail::describe(table);
         arguments.insert(arguments.end(), {how.consistent, how.static_domain});
         const detail::Collective call(what, where);
         agreement_.check(arguments, how.barrier);
-        ask_for({table[static_cast<std::size_t>(rank_)], how});
+        const PrefetchPattern name = array_prefetch_.begin(&detail::pack_at_owner);
+        ask_for({table[static_cast<std::size_t>(rank_)], how, name});
+        return name;
     }
     void ask_for(const Pattern& pattern) {
         for (auto& [owner, numbers] : structure_.fetch(pattern.boxes, &detail::pack_at_owner)) {
@@ -321,7 +334,6 @@ class SparseMatrix {
             part.part[3] = part.extent[3] = non_zeros(owner);
             array_prefetch_.request_set(part, std::move(numbers), {}, pattern.how);
         }
-        array_prefetch_.requested(&detail::pack_at_owner);
         if (!pattern.how.consistent) array_prefetch_.update(false);
         patterns_.push_back(pattern);
     }

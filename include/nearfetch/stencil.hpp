@@ -48,16 +48,13 @@ class StencilRows {
   public:
     /// \param centres all centres to come; each row has the same length
     StencilRows(const BlockArray<T, N>& array, const Box<N>& centres, const Stencil& stencil)
-        : array_(array),
-          centres_(centres),
-          depth_(stencil.depth),
-          periodic_(stencil.periodic),
-          side_(2 * stencil.depth + 1) {
+        : array_(array), centres_(centres), stencil_(stencil), periodic_(stencil.is_periodic<N>()) {
         std::int64_t rows = 1;
         for (std::size_t d = N - 1; d-- > 0;) {
             strides_[d] = rows;
-            middle_ += depth_ * rows;
-            rows *= side_;
+            middle_ += stencil.depth[d] * rows;
+            rows *= 2 * stencil.depth[d] + 1;
+            if (d + 2 == N) side_ = rows;
         }
         first_.resize(static_cast<std::size_t>(rows));
         looked_for_.resize(first_.size());
@@ -165,13 +162,13 @@ class StencilRows {
         for (std::size_t d = 0; d < N; ++d)
             there[d] += relative[d];
         there[N - 1] += column;
-        return array_.read(periodic_ ? wrapped(there, array_.bounds()) : there);
+        return array_.read(periodic_ ? wrapped_for(stencil_, there, array_.bounds()) : there);
     }
     /// \param fetch whether to fetch stale data \return nullptr if part of the row is not resident
     const T* find(std::size_t at, bool fetch) {
         if (first_[at] != nullptr || looked_for_[at]) return first_[at];
         const auto plane = static_cast<std::int64_t>(at) / side_;
-        const std::int64_t i = begin_[N - 2] + static_cast<std::int64_t>(at) % side_ - depth_;
+        const std::int64_t i = begin_[N - 2] + static_cast<std::int64_t>(at) % side_ - stencil_.depth[N - 2];
         RowGroup& group = row_groups_[static_cast<std::size_t>(plane)];
         if (i < group.lower || i >= group.upper) group = find_row_group(plane, i, fetch);
         looked_for_[at] = fetch;
@@ -184,28 +181,29 @@ class StencilRows {
         if (!periodic_) return find_row_group_inside(plane, i, fetch);
         Index<N> row = begin_;
         row[N - 2] = i;
-        const std::int64_t moved = i - wrapped(row, array_.bounds())[N - 2];
+        const std::int64_t moved = i - wrapped_for(stencil_, row, array_.bounds())[N - 2];
         RowGroup group = find_row_group_inside(plane, i - moved, fetch);
         group.lower += moved;
         group.upper += moved;
         return group;
     }
-    /// \pre the row is in bounds, or the stencil is not periodic
+    /// \pre the row is in bounds, or the stencil is not periodic in its dimension
     RowGroup find_row_group_inside(std::int64_t plane, std::int64_t i, bool fetch) const {
         Box<N> wanted(begin_, begin_);
         for (std::size_t d = 0; d + 2 < N; ++d) {
             const std::int64_t stride = strides_[d] / side_;
-            wanted.lower[d] += plane / stride - depth_;
-            if (periodic_) wanted.lower[d] = wrapped(wanted.lower, array_.bounds())[d];
+            wanted.lower[d] += plane / stride - stencil_.depth[d];
+            if (periodic_) wanted.lower[d] = wrapped_for(stencil_, wanted.lower, array_.bounds())[d];
             wanted.upper[d] = wanted.lower[d] + 1;
             plane %= stride;
         }
-        wanted.lower[N - 1] -= depth_;
-        wanted.upper[N - 1] = centres_.upper[N - 1] + depth_;
+        wanted.lower[N - 1] -= stencil_.depth[N - 1];
+        wanted.upper[N - 1] = centres_.upper[N - 1] + stencil_.depth[N - 1];
         wanted.lower[N - 2] = i;
         // Other ranks' blocks begin at the bounds of this rank's block.
         const Box<N> own = array_.own_box();
-        const std::int64_t last = std::min(centres_.upper[N - 2] + depth_, array_.bounds().upper[N - 2]);
+        const std::int64_t last =
+            std::min(centres_.upper[N - 2] + stencil_.depth[N - 2], array_.bounds().upper[N - 2]);
         const std::int64_t end = i < own.lower[N - 2]   ? own.lower[N - 2]
                                  : i < own.upper[N - 2] ? own.upper[N - 2]
                                                         : last;
@@ -213,17 +211,17 @@ class StencilRows {
             wanted.upper[N - 2] = upper;
             if (intersection(wanted, array_.bounds()) != wanted) continue;
             if (const nearfetch::Resident<T, N> resident = array_.resident(wanted, fetch))
-                return {i, upper, resident.elements.data() + depth_, resident.elements.strides()[N - 2],
-                        resident.shared};
+                return {i, upper, resident.elements.data() + stencil_.depth[N - 1],
+                        resident.elements.strides()[N - 2], resident.shared};
         }
         return {};
     }
 
     const BlockArray<T, N>& array_;
     Box<N> centres_;
-    std::int64_t depth_;
-    bool periodic_;
-    std::int64_t side_;        ///< rows of the neighbourhood in each dimension
+    Stencil stencil_;
+    bool periodic_;            ///< in some dimension
+    std::int64_t side_ = 1;    ///< rows of a plane of the neighbourhood
     Index<N> strides_{};       ///< row numbers per step in each dimension
     std::int64_t middle_ = 0;  ///< row number of the centres
     Index<N> begin_{};
@@ -247,7 +245,8 @@ template <class U, class T, std::size_t N, class Visit>
 template <class T, std::size_t N>
 class StencilBoundary {
   public:
-    StencilBoundary(const BlockArray<T, N>& array, const Index<N>& centre, bool periodic)
+    /// \param periodic nullptr if the stencil is in no dimension
+    StencilBoundary(const BlockArray<T, N>& array, const Index<N>& centre, const Stencil* periodic)
         : array_(array), centre_(centre), periodic_(periodic) {}
 
     template <std::convertible_to<std::int64_t>... I>
@@ -256,32 +255,33 @@ class StencilBoundary {
         Index<N> i{static_cast<std::int64_t>(offsets)...};
         for (std::size_t d = 0; d < N; ++d)
             i[d] += centre_[d];
-        return array_.read(periodic_ ? wrapped(i, array_.bounds()) : i);
+        return array_.read(periodic_ != nullptr ? wrapped_for(*periodic_, i, array_.bounds()) : i);
     }
 
   private:
     const BlockArray<T, N>& array_;
     const Index<N>& centre_;
-    bool periodic_;
+    const Stencil* periodic_;
 };
 
 }  // namespace detail
 
 /// Calls visit(index, element, at) for each own element of `to` in a box, in index order. at(di, dj, ...) is
 /// the element of `of` at that distance from the index; it has to be in bounds, unless the stencil is
-/// periodic.
+/// periodic in that dimension.
 /// \pre visit reads at most the stencil's depth away in each dimension
 template <class T, class U, std::size_t N, class Visit>
 void for_each_stencil(BlockArray<T, N>& to, const BlockArray<U, N>& of, const Box<N>& box,
                       const Stencil& stencil, Visit&& visit) {
-    const std::int64_t depth = stencil.depth;
+    detail::check_stencil(stencil, N);
+    const Stencil* const periodic = stencil.is_periodic<N>() ? &stencil : nullptr;
     const Box<N> wanted = intersection(to.own_box(), box);
     const Box<N> own = of.own_box();
     const View<U, N> local = of.local();
     Box<N> inner = wanted;  // the neighbourhood is own
     for (std::size_t d = 0; d < N; ++d) {
-        inner.lower[d] = std::max(wanted.lower[d], own.lower[d] + depth);
-        inner.upper[d] = std::min(wanted.upper[d], own.upper[d] - depth);
+        inner.lower[d] = std::max(wanted.lower[d], own.lower[d] + stencil.depth[d]);
+        inner.upper[d] = std::min(wanted.upper[d], own.upper[d] - stencil.depth[d]);
     }
     Box<N> rows = wanted;
     rows.upper[N - 1] = std::min(wanted.upper[N - 1], wanted.lower[N - 1] + 1);
@@ -295,7 +295,7 @@ void for_each_stencil(BlockArray<T, N>& to, const BlockArray<U, N>& of, const Bo
         T* element = to.own(i);
         const auto visit_boundary = [&](std::int64_t end) {
             for (; last < end; ++last, ++element)
-                visit(std::as_const(i), *element, detail::StencilBoundary<U, N>(of, i, stencil.periodic));
+                visit(std::as_const(i), *element, detail::StencilBoundary<U, N>(of, i, periodic));
         };
         Index<N> first = i;
         first[N - 1] = inner.lower[N - 1];

@@ -13,6 +13,7 @@ array's memory is reused when the array and all views of it are gone in all rank
 
 from __future__ import annotations
 
+import itertools
 import operator
 import sys
 from typing import Any, Iterator, Optional, Sequence, Union
@@ -23,12 +24,20 @@ from nearfetch.dense import BLOCK, BLOCK_CYCLIC, CYCLIC, ArrayLayout, Dense
 from nearfetch.elements import bytes_of, checked_dtype, without_padding
 from nearfetch.errors import Error, IndexingError
 from nearfetch.gathering import Gather
-from nearfetch.indexing import scattered
+from nearfetch.indexing import pieces_of, scattered
 from nearfetch.native import _native
 from nearfetch.numerical import np
 from nearfetch.numpy_functions import refuse
 from nearfetch.numpy_methods import NumpyMethods
-from nearfetch.prefetching import ArrayPrefetching, PrefetchPhase, PrefetchTransfer
+from nearfetch.prefetching import (
+    ArrayPrefetching,
+    EachDimension,
+    PrefetchPhase,
+    PrefetchTransfer,
+    depths_of,
+    for_each_dimension,
+    values_of,
+)
 
 __all__ = [
     "ArrayTransfer",
@@ -186,19 +195,58 @@ class DistributedArray(ArrayPrefetching, BulkAccess, NumpyMethods):
         own = [self._own_indices(dimension) for dimension in range(self.ndim)]
         return tuple(slice(indices.start, indices.stop) for indices in own)
 
-    def with_halo(self, depth: int = 1) -> tuple[np.ndarray, tuple[slice, ...]]:
-        """A copy of this rank's block with a halo of `depth`, and the slices of the block in it.
+    def with_halo(
+        self,
+        depth: EachDimension[int] = 1,
+        *,
+        periodic: EachDimension[bool] = False,
+        out: Optional[np.ndarray] = None,
+    ) -> tuple[np.ndarray, tuple[slice, ...]]:
+        """A copy of this rank's block with a halo of `depth`, and the indices that it covers, as slices.
 
-        After `prefetch_stencil(depth)` it needs no communication. For blocks only. Raises Error for a
-        depth below 0.
+        `depth` and `periodic` are for all dimensions, or a sequence with one for each. A halo ends at the
+        array's bounds; where it is periodic it goes on at the opposite ones, and the slices name indices
+        beyond the bounds. `out`: memory for the copy, of that shape and the array's dtype. After
+        `prefetch_stencil` with the same arguments it needs no communication. For blocks only. Raises Error
+        for a depth below 0, and for an `out` of another shape or dtype.
+
+        >>> from nearfetch import barrier, launch
+        >>> def main():
+        ...     a = BlockArray((2, 4), dtype=int, grid=(1, 2))
+        ...     a.local[...] = np.add.outer(10 * a.local_indices[0], a.local_indices[1])
+        ...     barrier()
+        ...     around, box = a.with_halo((0, 1), periodic=(False, True))
+        ...     return around.tolist(), box[1]
+        >>> launch(main, ranks=2)[0]
+        ([[3, 0, 1, 2], [13, 10, 11, 12]], slice(-1, 3, None))
         """
-        if depth < 0:
-            raise Error(f"with_halo of depth {depth} (it is how far a halo reaches): use 0 or more")
-        box = tuple(
-            slice(max(own.start - depth, first), min(own.stop + depth, end)) if own.stop > own.start else own
-            for own, (first, end) in zip(self.local_box, self.bounds)
-        )
-        return self[box], box
+        depths = for_each_dimension("depth", depths_of(depth), self.ndim)
+        ends = for_each_dimension("periodic", values_of(periodic), self.ndim)
+        box = []
+        for own, bounds, reach, is_periodic in zip(self.local_box, self.bounds, depths, ends):
+            lower, upper = own.start - reach, own.stop + reach
+            if own.stop <= own.start:
+                lower, upper = own.start, own.start
+            elif not is_periodic:
+                lower, upper = max(lower, bounds[0]), min(upper, bounds[1])
+            box.append(slice(lower, upper))
+        return self._read_periodic(box, out), tuple(box)
+
+    def _read_periodic(self, box: Sequence[slice], out: Optional[np.ndarray]) -> np.ndarray:
+        """The elements of a box that may go beyond the bounds, in `out` if given."""
+        shape = tuple(one.stop - one.start for one in box)
+        if out is not None and (out.shape != shape or out.dtype != self._dtype):
+            raise Error(
+                f"with_halo into an array of {out.dtype} {out.shape} (the block with its halo is "
+                f"{self._dtype} {shape}): use one of that dtype and shape"
+            )
+        pieces = [pieces_of(one, bounds) for one, bounds in zip(box, self.bounds)]
+        if out is None and all(len(each) == 1 for each in pieces):
+            return self[tuple(source for ((_, source),) in pieces)]
+        around = np.empty(shape, self._dtype) if out is None else out
+        for chosen in itertools.product(*pieces):
+            around[tuple(target for target, _ in chosen)] = self[tuple(source for _, source in chosen)]
+        return around
 
     # The whole array.
 

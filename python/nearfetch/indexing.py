@@ -139,6 +139,24 @@ def as_numpy(word: Any) -> np.ndarray:
     return np.asarray(word)
 
 
+def pieces_of(indices: slice, bounds: tuple[int, int]) -> list[tuple[slice, slice]]:
+    """Indices that may go beyond the bounds, cut where they go on at the opposite one.
+
+    Each piece as its place among the indices, from 0, and as the indices in bounds.
+    """
+    first, end = bounds
+    if indices.stop <= indices.start:
+        return [(slice(0, 0), indices)]
+    pieces, at = [], indices.start
+    while at < indices.stop:
+        inside = first + (at - first) % (end - first)
+        count = min(indices.stop - at, end - inside)
+        target = at - indices.start
+        pieces.append((slice(target, target + count), slice(inside, inside + count)))
+        at += count
+    return pieces
+
+
 def key_of(indices: Sequence[np.ndarray]) -> tuple[Any, ...]:
     """numpy's key for the product of these indices, which grow: slices, if each dimension has one step."""
     steps = [np.diff(one[:2]) for one in indices]

@@ -3,12 +3,20 @@
 
 from __future__ import annotations
 
-from typing import Any, Optional, Sequence
+import operator
+from typing import Any, Iterable, Optional, Sequence, TypeVar, Union
 
 from nearfetch.errors import Error
 from nearfetch.indexing import select_existing
 
 __all__ = ["ArrayPrefetching", "PrefetchPhase", "PrefetchTransfer", "Prefetching"]
+
+_Value = TypeVar("_Value")
+EachDimension = Union[_Value, Sequence[_Value]]
+"""One value for all dimensions, or one for each."""
+
+Around = tuple[list[int], bool, list[int]]
+"""A stencil for the native side: depth, corners, periodic. The lists have one number, or one a dimension."""
 
 _STENCIL, _ROW_WISE, _COLUMN_WISE, _TRANSPOSE = range(4)
 
@@ -16,11 +24,13 @@ _STENCIL, _ROW_WISE, _COLUMN_WISE, _TRANSPOSE = range(4)
 class PrefetchPhase:
     """The result of a pattern: `with array.prefetch_stencil(1): ...` evicts at its end.
 
-    That evicts the data of all patterns. Without `with` it stays until `array.evict_prefetch()`.
+    That evicts what no other pattern needs, so phases nest. Without `with` it stays until
+    `array.evict_prefetch()`, which evicts the data of all patterns.
     """
 
-    def __init__(self, array: Prefetching) -> None:
+    def __init__(self, array: Prefetching, pattern: int) -> None:
         self._array = array
+        self._pattern: Optional[int] = pattern
 
     def update(self) -> None:
         """Fetches all of it again, as `array.update_prefetch()` does."""
@@ -30,7 +40,9 @@ class PrefetchPhase:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        self._array.evict_prefetch()
+        if self._pattern is not None:
+            self._array._native.evict_prefetch(self._pattern)
+        self._pattern = None
 
 
 class PrefetchTransfer:
@@ -79,15 +91,13 @@ class Prefetching:
         indices and indices out of bounds are skipped.
         """
         rows = [[self._box(key) for key in row] for row in table]
-        self._native.prefetch_custom(rows, (consistent, static_domain, barrier))
-        return PrefetchPhase(self)
+        return PrefetchPhase(self, self._native.prefetch_custom(rows, (consistent, static_domain, barrier)))
 
     def prefetch_all_to_all(
         self, *, consistent: bool = True, static_domain: bool = False, barrier: bool = True
     ) -> PrefetchPhase:
         """Prefetches all elements."""
-        self._native.prefetch_all_to_all((consistent, static_domain, barrier))
-        return PrefetchPhase(self)
+        return PrefetchPhase(self, self._native.prefetch_all_to_all((consistent, static_domain, barrier)))
 
     def update_prefetch(self) -> None:
         """Fetches all prefetched elements again, with their values at the last barrier or later."""
@@ -114,14 +124,18 @@ class ArrayPrefetching(Prefetching):
 
     def prefetch_stencil(
         self,
-        depth: int = 1,
+        depth: EachDimension[int] = 1,
         corners: bool = True,
         *,
+        periodic: EachDimension[bool] = False,
         consistent: bool = True,
         static_domain: bool = False,
         barrier: bool = True,
     ) -> PrefetchPhase:
         """Prefetches elements up to `depth` away from own ones; without corners, along one dimension.
+
+        `depth` and `periodic` are for all dimensions, or a sequence with one for each; a depth of 0 in a
+        dimension needs nothing there. `periodic`: beyond a bound the array goes on at the opposite one.
 
         For all patterns: `a[i, j]`, and slices that are own or prefetched, read the data locally until
         `evict_prefetch()` or the end of a `with`. `consistent`: a read after an acquire sees what the
@@ -142,7 +156,8 @@ class ArrayPrefetching(Prefetching):
         >>> launch(main, ranks=3)[1]
         ([3, 4, 5, 6, 7, 8], 0)
         """
-        return self._prefetch(_STENCIL, (consistent, static_domain, barrier), depth, corners)
+        around = around_of(depth, corners, periodic)
+        return self._prefetch(_STENCIL, (consistent, static_domain, barrier), around)
 
     def prefetch_row_wise(
         self, *, consistent: bool = True, static_domain: bool = False, barrier: bool = True
@@ -178,30 +193,55 @@ class ArrayPrefetching(Prefetching):
 
     def prefetch_stencil_async(
         self,
-        depth: int = 1,
+        depth: EachDimension[int] = 1,
         corners: bool = True,
         *,
+        periodic: EachDimension[bool] = False,
         consistent: bool = True,
         static_domain: bool = False,
         barrier: bool = True,
     ) -> PrefetchTransfer:
         """As `prefetch_stencil`, while the rank computes: a `with` waits at its end. Collective."""
-        _check_depth(depth)
+        around = around_of(depth, corners, periodic)
         return PrefetchTransfer(
-            self._native.prefetch_stencil_async(depth, corners, (consistent, static_domain, barrier))
+            self._native.prefetch_stencil_async(around, (consistent, static_domain, barrier))
         )
 
     def _prefetch(
-        self, pattern: int, how: tuple[bool, bool, bool], depth: int = 1, corners: bool = True
+        self, pattern: int, how: tuple[bool, bool, bool], around: Around = ([1], True, [False])
     ) -> PrefetchPhase:
-        _check_depth(depth)
-        self._native.prefetch(pattern, depth, corners, how)
-        return PrefetchPhase(self)
+        return PrefetchPhase(self, self._native.prefetch(pattern, around, how))
 
 
-def _check_depth(depth: int) -> None:
-    if not hasattr(depth, "__index__") or not 0 < depth < 2**62:
+def around_of(depth: EachDimension[int], corners: bool, periodic: EachDimension[bool]) -> Around:
+    """Raises Error for what is no depth, and for a halo without elements."""
+    depths = depths_of(depth)
+    if not any(depths):
         raise Error(f"a stencil of depth {depth!r} (it reaches at least 1 element far): use 1 or more")
+    return depths, bool(corners), [int(bool(each)) for each in values_of(periodic)]
+
+
+def depths_of(depth: EachDimension[int]) -> list[int]:
+    """Raises Error unless they are whole numbers that are not negative."""
+    depths = values_of(depth)
+    if not all(hasattr(each, "__index__") and 0 <= each < 2**62 for each in depths):
+        raise Error(f"a halo of depth {depth!r} (it is how far a halo reaches): use 0 or more")
+    return [operator.index(each) for each in depths]
+
+
+def values_of(values: EachDimension[_Value]) -> list[_Value]:
+    """One value, or one for each dimension."""
+    return list(values) if isinstance(values, Iterable) else [values]
+
+
+def for_each_dimension(what: str, values: list[_Value], dimensions: int) -> list[_Value]:
+    """As many values as there are dimensions. Raises Error for another number, unless it is 1."""
+    if len(values) not in (1, dimensions):
+        raise Error(
+            f"a halo with {len(values)} values of {what} (the array has {dimensions} dimensions): use one "
+            "for each, or one for all"
+        )
+    return values * dimensions if len(values) == 1 else values
 
 
 def _observation(seen: tuple[int, int]) -> dict[str, int]:

@@ -35,18 +35,22 @@ class [[gnu::visibility("hidden")]] PrefetchTransfer::State {
     ~State();
     bool test();
     void wait();
+    /// The entry is about to be evicted: what arrives for it is dropped.
+    void leave_out(const PrefetchEntry& entry);
+    /// All entries are.
+    void drop() { dropped_ = true; }
 
   private:
     struct Arrival {
-        PrefetchEntry* entry;
+        PrefetchEntry* entry;  ///< nullptr: evicted
         std::vector<std::byte> bytes;
         std::uint64_t writes;
     };
     void install(Arrival& arrival, Context& context);
 
     detail::ArrayPrefetch& array_prefetch_;
-    std::uint64_t evictions_;
     std::uint64_t writes_;
+    bool dropped_ = false;
     std::vector<Arrival> arrivals_;
     Stamp issued_ = 0;
     std::vector<Transfer> transfers_;  ///< declared last: ended before their buffers
@@ -97,7 +101,12 @@ ArrayPrefetch::ArrayPrefetch() { reset_last_used(); }
 
 ArrayPrefetch::~ArrayPrefetch() { evict(); }
 
-void ArrayPrefetch::requested(const SlicePacking& packing) { packing_ = packing; }
+PrefetchPattern ArrayPrefetch::begin(const SlicePacking& packing, PrefetchPattern again) {
+    packing_ = packing;
+    current_ = again == PrefetchPattern{} ? PrefetchPattern{++begun_} : again;
+    if (std::ranges::find(patterns_, current_) == patterns_.end()) patterns_.push_back(current_);
+    return current_;
+}
 
 void ArrayPrefetch::request(const Slice& slice, std::unique_ptr<const IndexSet> only,
                             std::span<const std::int64_t> first, const Prefetch& how, bool later) {
@@ -109,6 +118,9 @@ void ArrayPrefetch::request(const Slice& slice, std::unique_ptr<const IndexSet> 
         buffer().add(this, slice, how.consistent, how.static_domain ? Packer::requester : Packer::owner,
                      std::move(only), location);
     if (entry == nullptr) return;
+    if (const auto number = static_cast<std::uint64_t>(current_);
+        std::ranges::find(entry->requested_by, number) == entry->requested_by.end())
+        entry->requested_by.push_back(number);
     if (by_owner_.empty()) by_owner_.resize(static_cast<std::size_t>(ranks()));
     const auto shown = of(slice.owner);
     if (std::find(shown.begin(), shown.end(), entry) != shown.end()) return;
@@ -230,7 +242,10 @@ void ArrayPrefetch::update(bool consistent_too) {
     }
 }
 
-void ArrayPrefetch::evict() {
+void ArrayPrefetch::evict_all() {
+    for (PrefetchTransfer::State* const transfer : transfers_)
+        transfer->drop();
+    patterns_.clear();
     if (!by_owner_.empty()) buffer().evict(this);
     replica_.reset();
     by_owner_.clear();
@@ -241,6 +256,46 @@ void ArrayPrefetch::evict() {
     any_consistent_ = any_owner_has_several_ = false;
     one_slice_per_owner_ = true;
     packing_ = {};
+}
+
+void ArrayPrefetch::evict(std::optional<PrefetchPattern> pattern) {
+    if (!pattern) return evict_all();
+    if (std::erase(patterns_, *pattern) == 0) return;
+    if (patterns_.empty()) return evict_all();
+    std::vector<PrefetchedSlice*> leaving;
+    const auto withdraw = [&](PrefetchedSlice* slice) {
+        PrefetchEntry& entry = entry_of(*slice);
+        if (std::erase(entry.requested_by, static_cast<std::uint64_t>(*pattern)) == 0) return;
+        if (entry.requested_by.empty()) leaving.push_back(slice);
+    };
+    for (const auto& same_owner : by_owner_)
+        std::ranges::for_each(same_owner, withdraw);
+    std::ranges::for_each(pending_, withdraw);
+    const auto leaves = [&](const PrefetchedSlice* slice) {
+        return std::ranges::find(leaving, slice) != leaving.end();
+    };
+    if (leaving.empty()) return;
+    for (auto& same_owner : by_owner_)
+        std::erase_if(same_owner, leaves);
+    std::erase_if(pending_, leaves);
+    for (PrefetchTransfer::State* const transfer : transfers_)
+        for (PrefetchedSlice* const slice : leaving)
+            transfer->leave_out(entry_of(*slice));
+    buffer().evict(this, [&](PrefetchEntry& entry) { return leaves(&entry); });
+    ++evictions_;
+    review_slices();
+}
+
+/// After slices have left.
+void ArrayPrefetch::review_slices() {
+    reset_last_used();
+    any_consistent_ = any_owner_has_several_ = false;
+    for (const auto& same_owner : by_owner_) {
+        any_owner_has_several_ = any_owner_has_several_ || same_owner.size() > 1;
+        any_consistent_ = any_consistent_ || (!same_owner.empty() && same_owner.front()->consistent);
+    }
+    one_slice_per_owner_ = !any_owner_has_several_ && pending_.empty();
+    if (replica_ != nullptr) replica_->changed();
 }
 
 PrefetchTransfer ArrayPrefetch::start_update() {
@@ -290,10 +345,31 @@ void check_table(std::size_t rows) {
                     "use one for each");
 }
 
-void check_depth(std::int64_t depth) {
-    if (depth < 1)
-        throw Error("prefetch_stencil: depth " + std::to_string(depth), "a halo has cells",
-                    "use a depth of at least 1");
+namespace {
+
+void check_given(const char* what, std::size_t given, std::size_t dimensions) {
+    if (given != 1 && given != dimensions)
+        throw Error("a stencil with " + std::to_string(given) + " values of " + what,
+                    "the array has " + std::to_string(dimensions) + " dimensions",
+                    "use one for each, or one for all");
+}
+
+}  // namespace
+
+void check_stencil(const Stencil& stencil, std::size_t dimensions) {
+    check_given("depth", stencil.depth.given(), dimensions);
+    check_given("periodic", stencil.periodic.given(), dimensions);
+    for (std::size_t d = 0; d < dimensions; ++d)
+        if (stencil.depth[d] < 0)
+            throw Error("a stencil of depth " + std::to_string(stencil.depth[d]), "it is how far it reaches",
+                        "use 0 or more");
+}
+
+void check_halo(const Stencil& stencil, std::size_t dimensions) {
+    check_stencil(stencil, dimensions);
+    for (std::size_t d = 0; d < dimensions; ++d)
+        if (stencil.depth[d] > 0) return;
+    throw Error("prefetch_stencil: depth 0", "a halo has cells", "use a depth of at least 1");
 }
 
 }  // namespace detail
@@ -307,7 +383,7 @@ void PrefetchTransfer::wait() {
 }
 
 PrefetchTransfer::State::State(detail::ArrayPrefetch& array)
-    : array_prefetch_(array), evictions_(array.evictions_), writes_(array.writes_) {
+    : array_prefetch_(array), writes_(array.writes_) {
     Context& context = Context::here();
     const auto add = [&](detail::PrefetchedSlice* slice) {
         PrefetchEntry& entry = detail::entry_of(*slice);
@@ -324,12 +400,19 @@ PrefetchTransfer::State::State(detail::ArrayPrefetch& array)
         moves.push_back({arrival.entry->slice, arrival.bytes.data(), arrival.entry->only.get()});
     issued_ = context.runtime().clock().now();
     transfers_ = detail::start_get_slices(moves);
+    array.transfers_.push_back(this);
 }
 
 PrefetchTransfer::State::~State() {
-    if (array_prefetch_.evictions_ != evictions_) return;
+    std::erase(array_prefetch_.transfers_, this);
+    if (dropped_) return;
     for (const Arrival& arrival : arrivals_)
-        --arrival.entry->pending_transfers;
+        if (arrival.entry != nullptr) --arrival.entry->pending_transfers;
+}
+
+void PrefetchTransfer::State::leave_out(const PrefetchEntry& entry) {
+    for (Arrival& arrival : arrivals_)
+        if (arrival.entry == &entry) arrival.entry = nullptr;
 }
 
 bool PrefetchTransfer::State::test() {
@@ -340,11 +423,11 @@ bool PrefetchTransfer::State::test() {
 void PrefetchTransfer::State::wait() {
     for (Transfer& transfer : transfers_)
         transfer.wait();
-    if (array_prefetch_.evictions_ != evictions_)
+    if (dropped_)
         throw Error("prefetch: the pending transfer was dropped",
                     "evict_prefetch() or resize() was called before wait()", "wait first");
     for (Arrival& arrival : arrivals_)
-        install(arrival, Context::here());
+        if (arrival.entry != nullptr) install(arrival, Context::here());
 }
 
 void PrefetchTransfer::State::install(Arrival& arrival, Context& context) {

@@ -40,12 +40,12 @@ class AnyArray : public AnyAccesses {
     /// Changes bounds, and the grid unless empty. \throws Error as DistributedArray
     virtual void resize(const Plan& plan) = 0;
 
-    virtual void prefetch(Pattern pattern, std::int64_t depth, bool corners, const Prefetch& how) = 0;
+    /// \param stencil for the pattern of that name
+    virtual PrefetchPattern prefetch(Pattern pattern, const Stencil& stencil, const Prefetch& how) = 0;
     virtual void observe(std::uint64_t most_bytes) = 0;
     virtual Observation observed() const = 0;
     virtual Observation prefetch_observed(const Prefetch& how) = 0;
-    virtual PrefetchTransfer prefetch_stencil_async(std::int64_t depth, bool corners,
-                                                    const Prefetch& how) = 0;
+    virtual PrefetchTransfer prefetch_stencil_async(const Stencil& stencil, const Prefetch& how) = 0;
     /// The array outlives it. \pre one dimension. \throws Error as Gather
     virtual std::unique_ptr<AnyGather> make_gather(Indices indices) const = 0;
 };

@@ -37,11 +37,12 @@ class AnyElements : public Owned {
     /// \param what name of the collective function
     virtual void gather(const char* what, std::span<const std::byte> own, std::byte* to) = 0;
 
-    virtual void prefetch_custom(const AnyTable& table, const Prefetch& how) = 0;
-    virtual void prefetch_all_to_all(const Prefetch& how) = 0;
+    virtual PrefetchPattern prefetch_custom(const AnyTable& table, const Prefetch& how) = 0;
+    virtual PrefetchPattern prefetch_all_to_all(const Prefetch& how) = 0;
     virtual void update_prefetch() = 0;
     virtual PrefetchTransfer update_prefetch_async() = 0;
     virtual void evict_prefetch() = 0;
+    virtual void evict_prefetch(PrefetchPattern pattern) = 0;
     virtual bool is_prefetched(Indices i) const = 0;
 };
 

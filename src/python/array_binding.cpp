@@ -5,6 +5,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -144,6 +145,13 @@ class Gather {
     std::unique_ptr<AnyGather> gather_;
 };
 
+/// depth, corners, periodic
+using Around = std::tuple<Ints, bool, Ints>;
+Stencil stencil_of(const Around& around) {
+    const auto& [depth, corners, periodic] = around;
+    return {{depth.begin(), depth.end()}, corners, {periodic.begin(), periodic.end()}};
+}
+
 std::pair<std::uint64_t, std::uint64_t> pair_of(const Observation& seen) {
     return {seen.elements, seen.left_out};
 }
@@ -151,10 +159,11 @@ std::pair<std::uint64_t, std::uint64_t> pair_of(const Observation& seen) {
 void define_patterns(nb::class_<Array>& array) {
     array.def(
         "prefetch",
-        [](const Array& self, int pattern, std::int64_t depth, bool corners, const How& how) {
-            self.any().prefetch(static_cast<Pattern>(pattern), depth, corners, prefetch_of(how));
+        [](const Array& self, int pattern, const Around& around, const How& how) {
+            return number_of(
+                self.any().prefetch(static_cast<Pattern>(pattern), stencil_of(around), prefetch_of(how)));
         },
-        "pattern"_a, "depth"_a, "corners"_a, "how"_a, Unlocked());
+        "pattern"_a, "around"_a, "how"_a, Unlocked());
     array.def(
         "observe", [](const Array& self, std::uint64_t most) { self.any().observe(most); }, "most_bytes"_a);
     array.def("observed", [](const Array& self) { return pair_of(self.any().observed()); });
@@ -166,10 +175,10 @@ void define_patterns(nb::class_<Array>& array) {
         "how"_a, Unlocked());
     array.def(
         "prefetch_stencil_async",
-        [](const Array& self, std::int64_t depth, bool corners, const How& how) {
-            return Transfer(self.any().prefetch_stencil_async(depth, corners, prefetch_of(how)));
+        [](const Array& self, const Around& around, const How& how) {
+            return Transfer(self.any().prefetch_stencil_async(stencil_of(around), prefetch_of(how)));
         },
-        "depth"_a, "corners"_a, "how"_a, nb::keep_alive<0, 1>());
+        "around"_a, "how"_a, nb::keep_alive<0, 1>());
     array.def("contribute", &Array::contribute, "indices"_a, "values"_a, "kind"_a);
     array.def("accumulate_ghosts", &Array::accumulate_ghosts, "kind"_a, Unlocked());
 }

@@ -48,31 +48,25 @@ class ArrayOf final : public AccessesOf<Bytes, N, D> {
         elements_.resize(box_of<N>(plan.bounds),
                          plan.grid.empty() ? elements_.layout().grid() : grid_of(plan));
     }
-    void prefetch(Pattern pattern, std::int64_t depth, bool corners, const Prefetch& how) override {
+    PrefetchPattern prefetch(Pattern pattern, const Stencil& stencil, const Prefetch& how) override {
         switch (pattern) {
-            case Pattern::stencil:
-                elements_.prefetch_stencil(depth, corners, how);
-                break;
             case Pattern::row_wise:
-                elements_.prefetch_row_wise(how);
-                break;
+                return elements_.prefetch_row_wise(how);
             case Pattern::column_wise:
-                elements_.prefetch_column_wise(how);
-                break;
+                return elements_.prefetch_column_wise(how);
             case Pattern::transpose:
-                if constexpr (N == 2)
-                    elements_.prefetch_transpose(how);
-                else
-                    throw Error("prefetch_transpose: an array of " + std::to_string(N) + " dimensions",
-                                "a matrix has two", "use prefetch_custom");
-                break;
+                if constexpr (N == 2) return elements_.prefetch_transpose(how);
+                throw Error("prefetch_transpose: an array of " + std::to_string(N) + " dimensions",
+                            "a matrix has two", "use prefetch_custom");
+            default:
+                return elements_.prefetch_stencil(stencil, how);
         }
     }
     void observe(std::uint64_t most_bytes) override { elements_.observe(most_bytes); }
     Observation observed() const override { return elements_.observed(); }
     Observation prefetch_observed(const Prefetch& how) override { return elements_.prefetch_observed(how); }
-    PrefetchTransfer prefetch_stencil_async(std::int64_t depth, bool corners, const Prefetch& how) override {
-        return elements_.prefetch_stencil_async(depth, corners, how);
+    PrefetchTransfer prefetch_stencil_async(const Stencil& stencil, const Prefetch& how) override {
+        return elements_.prefetch_stencil_async(stencil, how);
     }
     std::unique_ptr<AnyGather> make_gather(Indices indices) const override {
         if constexpr (N == 1)

@@ -4,6 +4,7 @@
 // Python's handle of a distributed array or sparse matrix, with their common functions.
 
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
@@ -14,6 +15,7 @@
 #include <memory>
 #include <nearfetch/detail/array/prefetch.hpp>
 #include <nearfetch/detail/base/error.hpp>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -35,6 +37,9 @@ inline Prefetch prefetch_of(const How& how) {
     const auto [consistent, static_domain, barrier] = how;
     return {consistent, static_domain, barrier};
 }
+
+/// A pattern's name for Python.
+inline std::uint64_t number_of(PrefetchPattern pattern) { return static_cast<std::uint64_t>(pattern); }
 
 /// \tparam Any an interface derived from AnyElements
 template <std::derived_from<AnyElements> Any>
@@ -70,18 +75,27 @@ class Elements {
     }
     Rank owner(const Ints& i) const { return any().owner(checked(i)); }
 
-    void prefetch_custom(const std::vector<std::vector<std::pair<Ints, Ints>>>& table, const How& how) const {
+    std::uint64_t prefetch_custom(const std::vector<std::vector<std::pair<Ints, Ints>>>& table,
+                                  const How& how) const {
         Any& elements = any();
         AnyTable boxes(table.size());
         for (std::size_t r = 0; r < table.size(); ++r)
             for (const auto& [lower, upper] : table[r])
                 boxes[r].push_back(box(lower, upper));
-        elements.prefetch_custom(boxes, prefetch_of(how));
+        return number_of(elements.prefetch_custom(boxes, prefetch_of(how)));
     }
-    void prefetch_all_to_all(const How& how) const { any().prefetch_all_to_all(prefetch_of(how)); }
+    std::uint64_t prefetch_all_to_all(const How& how) const {
+        return number_of(any().prefetch_all_to_all(prefetch_of(how)));
+    }
     void update_prefetch() const { any().update_prefetch(); }
     Transfer update_prefetch_async() const { return Transfer(any().update_prefetch_async()); }
-    void evict_prefetch() const { any().evict_prefetch(); }
+    /// \param pattern what a pattern has returned; none: of all
+    void evict_prefetch(std::optional<std::uint64_t> pattern) const {
+        if (pattern)
+            any().evict_prefetch(PrefetchPattern{*pattern});
+        else
+            any().evict_prefetch();
+    }
     bool is_prefetched(const Ints& i) const { return any().is_prefetched(checked(i)); }
 
   protected:
@@ -143,7 +157,7 @@ void define_elements(nanobind::class_<Self>& elements) {
     elements.def("prefetch_all_to_all", &Self::prefetch_all_to_all, "how"_a, Unlocked());
     elements.def("update_prefetch", &Self::update_prefetch, Unlocked());
     elements.def("update_prefetch_async", &Self::update_prefetch_async, nanobind::keep_alive<0, 1>());
-    elements.def("evict_prefetch", &Self::evict_prefetch);
+    elements.def("evict_prefetch", &Self::evict_prefetch, "pattern"_a.none() = nanobind::none());
     elements.def("is_prefetched", &Self::is_prefetched, "index"_a);
 }
 

@@ -63,17 +63,20 @@ class ElementsOf : public Any {
         gathering_.all(own.data(), own.size(), to);
     }
 
-    void prefetch_custom(const AnyTable& table, const Prefetch& how) override {
+    PrefetchPattern prefetch_custom(const AnyTable& table, const Prefetch& how) override {
         std::vector<std::vector<Box<N>>> boxes(table.size());
         for (std::size_t r = 0; r < table.size(); ++r)
             for (const AnyBox& box : table[r])
                 boxes[r].push_back(box_of<N>(box));
-        elements_.prefetch_custom(boxes, how);
+        return elements_.prefetch_custom(boxes, how);
     }
-    void prefetch_all_to_all(const Prefetch& how) override { elements_.prefetch_all_to_all(how); }
+    PrefetchPattern prefetch_all_to_all(const Prefetch& how) override {
+        return elements_.prefetch_all_to_all(how);
+    }
     void update_prefetch() override { elements_.update_prefetch(); }
     PrefetchTransfer update_prefetch_async() override { return elements_.update_prefetch_async(); }
     void evict_prefetch() override { elements_.evict_prefetch(); }
+    void evict_prefetch(PrefetchPattern pattern) override { elements_.evict_prefetch(pattern); }
     bool is_prefetched(Indices i) const override { return elements_.is_prefetched(index_of<N>(i)); }
 
   protected:

@@ -147,6 +147,110 @@ TYPED_TEST(Patterns, PeriodicStencil) {
             }
 }
 
+TYPED_TEST(Patterns, StencilOfEachDimensionsOwn) {
+    for (const Box<2>& bounds : odd_boxes())
+        for (const bool corners : {true, false}) {
+            const auto distance = [&](const Index<2>& a, const Index<2>& b) {
+                const std::int64_t straight = std::abs(a[1] - b[1]);
+                return std::min(straight, bounds.extent(1) - straight);
+            };
+            const std::function<Wants> wants = [&](const Index<2>& own, const Index<2>& i) {
+                const std::int64_t rows = std::abs(own[0] - i[0]), columns = distance(own, i);
+                if (corners) return rows <= 1 && columns <= 3;
+                return (rows == 0 && columns <= 3) || (own[1] == i[1] && rows <= 1);
+            };
+            check<TypeParam>(wants,
+                             [=](auto& a, const Prefetch& how) {
+                                 a.prefetch_stencil(
+                                     {.depth = {1, 3}, .corners = corners, .periodic = {false, true}}, how);
+                             },
+                             {bounds});
+        }
+}
+
+/// A pattern takes only its own along, whatever the order in which patterns leave.
+TYPED_TEST(Patterns, LeaveOneByOne) {
+    const auto wanted_by = [](const Array<TypeParam>& a, std::int64_t depth) {
+        std::set<Index<2>> wanted;
+        for_each_index(a.bounds(), [&](const Index<2>& i) {
+            bool near = false;
+            for_each_index(a.bounds(), [&](const Index<2>& own) {
+                near = near || (a.own(own) != nullptr && std::abs(own[0] - i[0]) <= depth &&
+                                std::abs(own[1] - i[1]) <= depth);
+            });
+            if (near && a.own(i) == nullptr) wanted.insert(i);
+        });
+        return wanted;
+    };
+    const auto has = [](const Array<TypeParam>& a, const std::set<Index<2>>& wanted) {
+        return std::all_of(wanted.begin(), wanted.end(),
+                           [&](const Index<2>& i) { return a.is_prefetched(i); });
+    };
+    for (const bool consistent : {true, false})
+        for (const bool outer_leaves_first : {true, false})
+            launch(array_options(4), [&] {
+                const Prefetch how{.consistent = consistent};
+                // Slices of other distributions have gaps, which may be what is far.
+                const auto expect_far = [&](const Array<TypeParam>& of) {
+                    const bool is_there = has(of, wanted_by(of, 2));
+                    EXPECT_TRUE(outer_leaves_first ? is_there : !is_there || !TypeParam::contiguous);
+                };
+                Array<TypeParam> a(Box<2>({0, 0}, {13, 11}), balanced_grid<2>(ranks()), {2, 3});
+                const auto near = wanted_by(a, 1), far = wanted_by(a, 2);
+                set_all(a, 1);
+                const PrefetchPattern outer = a.prefetch_stencil(1, true, how);
+                const std::uint64_t entries = prefetch_statistics().entries;
+                const PrefetchPattern inner = a.prefetch_stencil(2, true, how);
+                const PrefetchPattern again = a.prefetch_stencil(1, true, how);
+                EXPECT_TRUE(has(a, near) && has(a, far));
+                a.evict_prefetch(outer_leaves_first ? outer : inner);
+                EXPECT_TRUE(has(a, near));
+                expect_far(a);
+                set_all(a, 2);
+                if (!consistent) a.update_prefetch();
+                expect_values(a, 2, 2);
+                a.resize(Box<2>({0, 0}, {13, 11}));
+                EXPECT_TRUE(has(a, near));
+                expect_far(a);
+                a.evict_prefetch(outer_leaves_first ? inner : outer);
+                EXPECT_TRUE(has(a, near)) << "it was called twice";
+                EXPECT_EQ(prefetch_statistics().entries, entries);
+                a.evict_prefetch(again);
+                EXPECT_EQ(prefetch_statistics().entries, 0u);
+                a.evict_prefetch(again);
+                expect_values(a, 2, 2);
+                barrier();
+            });
+}
+
+/// What is on its way for a pattern that has left is dropped, and the rest arrives.
+TEST(Pattern, LeavesWhileItIsFetched) {
+    launch(array_options(3), [] {
+        BlockArray<long, 1> a({30});
+        const PrefetchPattern outer = a.prefetch_stencil(1, true, {.consistent = false});
+        const PrefetchPattern inner = a.prefetch_all_to_all({.consistent = false});
+        barrier();
+        a.for_each([](const Index<1>& i, long& element) { element = value_at(i, 2); });
+        barrier();
+        {
+            PrefetchTransfer transfer = a.update_prefetch_async();
+            a.evict_prefetch(inner);
+            transfer.wait();
+        }
+        const std::int64_t next = a.own_box().upper[0] % 30, far = (next + 5) % 30;
+        if (rank() < 2) {
+            EXPECT_TRUE(a.is_prefetched({next}));
+        }
+        EXPECT_FALSE(a.is_prefetched({far}));
+        EXPECT_EQ(a(next), value_at(Index<1>{next}, 2));
+        EXPECT_EQ(a(far), value_at(Index<1>{far}, 2));
+        PrefetchTransfer transfer = a.update_prefetch_async();
+        a.evict_prefetch(outer);
+        EXPECT_THROW(transfer.wait(), Error) << "nothing is left";
+        barrier();
+    });
+}
+
 TYPED_TEST(Patterns, RowWise) {
     check<TypeParam>([](const Index<2>& own, const Index<2>& i) { return own[0] == i[0]; },
                      [](auto& a, const Prefetch& how) { a.prefetch_row_wise(how); });

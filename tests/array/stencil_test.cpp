@@ -19,8 +19,10 @@ void check(const Box<N>& bounds, const Box<N>& box, const Stencil& stencil, bool
     barrier();
     if (prefetch) of.prefetch_stencil(stencil, how);
     Box<N> around;
-    around.lower.fill(-stencil.depth);
-    around.upper.fill(stencil.depth + 1);
+    for (std::size_t d = 0; d < N; ++d) {
+        around.lower[d] = -stencil.depth[d];
+        around.upper[d] = stencil.depth[d] + 1;
+    }
     std::vector<Index<N>> visited, expected;
     for_each_stencil(to, of, box, stencil, [&](const Index<N>& i, short& element, const auto& at) {
         ASSERT_EQ(&element, to.own(i));
@@ -29,8 +31,10 @@ void check(const Box<N>& bounds, const Box<N>& box, const Stencil& stencil, bool
             Index<N> there = i;
             for (std::size_t d = 0; d < N; ++d)
                 there[d] += away[d];
-            if (stencil.periodic || bounds.contains(there)) {
-                ASSERT_EQ(std::apply(at, away), value_at(wrapped(there, bounds)));
+            for (std::size_t d = 0; d < N; ++d)
+                if (stencil.periodic[d]) there[d] = wrapped(there, bounds)[d];
+            if (bounds.contains(there)) {
+                ASSERT_EQ(std::apply(at, away), value_at(there));
             }
         });
     });
@@ -91,6 +95,52 @@ TEST(Stencil, Periodic) {
                     check<3>({{0, -1, 2}, {6, 5, 30}}, {{0, -1, 2}, {6, 5, 30}}, stencil, true, how);
                 }
             });
+}
+
+TEST(Stencil, EachDimensionItsOwn) {
+    const std::vector<Stencil> in_2d = {{.depth = {1, 3}},
+                                        {.depth = {2, 0}, .periodic = {true, false}},
+                                        {.depth = {0, 1}, .periodic = {false, true}},
+                                        {.depth = {3, 1}, .periodic = {true, true}}};
+    const std::vector<Stencil> in_3d = {{.depth = {1, 0, 2}, .periodic = {false, true, false}},
+                                        {.depth = {2, 1, 1}, .periodic = {true, false, false}},
+                                        {.depth = {0, 2, 3}, .periodic = {true, true, false}}};
+    for (const Rank count : {1, 2, 3, 6, 8})
+        launch(array_options(count), [&] {
+            for (const bool consistent : {true, false}) {
+                const Prefetch how{.consistent = consistent};
+                for (const Stencil& stencil : in_2d) {
+                    for (const Box<2>& bounds : odd_boxes())
+                        check(bounds, bounds, stencil, true, how);
+                    check<2>({{-3, 2}, {11, 65}}, {{-3, 2}, {11, 65}}, stencil, true, how);
+                    check<2>({{-3, 2}, {11, 65}}, {{-1, 5}, {11, 64}}, stencil, false, how);
+                }
+                for (const Stencil& stencil : in_3d)
+                    check<3>({{0, -1, 2}, {6, 5, 30}}, {{0, -1, 2}, {6, 5, 30}}, stencil, true, how);
+            }
+        });
+}
+
+TEST(Stencil, WrongOnesAreNamed) {
+    launch(array_options(2), [] {
+        BlockArray<long, 2> a({4, 4});
+        const auto message = [&](const Stencil& stencil) {
+            try {
+                a.prefetch_stencil(stencil);
+            } catch (const Error& error) {
+                return std::string(error.what());
+            }
+            return std::string("none");
+        };
+        EXPECT_EQ(message({.depth = {1, 2, 3}}),
+                  "a stencil with 3 values of depth (the array has 2 "
+                  "dimensions): use one for each, or one for all");
+        EXPECT_NE(message({.periodic = {true, true, true, true, true}}).find("5 values of periodic"),
+                  std::string::npos);
+        EXPECT_NE(message({.depth = {1, -2}}).find("depth -2"), std::string::npos);
+        EXPECT_NE(message({.depth = {0, 0}}).find("depth 0"), std::string::npos);
+        EXPECT_EQ(message({.depth = {0, 1}}), "none");
+    });
 }
 
 /// Planes next to own ones: every other row, or all in two slices.

@@ -34,12 +34,4 @@ PrefetchEntry* PrefetchBuffer::add(ArrayKey array, const detail::Slice& slice, b
     return &entries_.back().entry;
 }
 
-void PrefetchBuffer::evict(ArrayKey array) noexcept {
-    entries_.remove_if([&](const ArrayEntry& other) {
-        if (other.array != array) return false;
-        bytes_ -= other.entry.bytes();
-        return true;
-    });
-}
-
 }  // namespace nearfetch

@@ -23,8 +23,19 @@ class PrefetchBuffer {
     PrefetchEntry* add(ArrayKey array, const detail::Slice& slice, bool consistent, detail::Packer packer,
                        std::unique_ptr<const detail::IndexSet> only = nullptr,
                        const EntryLocation& location = {});
+    /// Evicts the entries of an array for which leaves(entry).
+    template <class Leaves>
+    void evict(ArrayKey array, Leaves&& leaves) noexcept {
+        entries_.remove_if([&](ArrayEntry& other) {
+            if (other.array != array || !leaves(other.entry)) return false;
+            bytes_ -= other.entry.bytes();
+            return true;
+        });
+    }
     /// Evicts all entries of an array.
-    void evict(ArrayKey array) noexcept;
+    void evict(ArrayKey array) noexcept {
+        evict(array, [](PrefetchEntry&) { return true; });
+    }
     /// Calls visit(entry) for each entry of the same array, including this one.
     template <class Visit>
     void for_each_of_same_array(const PrefetchEntry& entry, Visit&& visit) {

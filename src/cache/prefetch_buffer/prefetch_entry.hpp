@@ -25,6 +25,7 @@
 #include <memory>
 #include <nearfetch/detail/cache/slice.hpp>
 #include <span>
+#include <vector>
 
 #include "base/assert.hpp"
 #include "cache/sync_clock/rank_clock.hpp"
@@ -94,6 +95,9 @@ class PrefetchEntry : public detail::PrefetchedSlice {
     bool is_held_by_other(const Releases& me) const noexcept;
     /// The stamp of the last fetch.
     Stamp fetched() const noexcept { return std::max(unread_, stamp.load(std::memory_order_acquire)); }
+
+    /// Numbers of the requests for it that were not withdrawn. Changed by the thread that adds and evicts.
+    std::vector<std::uint64_t> requested_by;
 
   private:
     template <class Use>

@@ -18,13 +18,43 @@ inline constexpr std::int64_t replica_for_sets = 8;
 }  // namespace detail
 
 template <class T, std::size_t N, Distribution D>
-template <std::invocable Ask>
-void DistributedArray<T, N, D>::request(std::vector<std::uint64_t> arguments, const Prefetch& how,
-                                        Ask&& ask) {
+PrefetchPattern DistributedArray<T, N, D>::prefetch(Pattern pattern, bool later) {
+    if (!array_prefetch_.is_requested()) patterns_.clear();  // a failed update has evicted them
+    const auto same = [&](const Pattern& other) {
+        return other.what == pattern.what && other.arguments == pattern.arguments && other.how == pattern.how;
+    };
+    const detail::SlicePacking packing = detail::packing_of<T>(layout_);
+    auto called = std::ranges::find_if(patterns_, same);
+    if (called == patterns_.end()) {
+        pattern.name = array_prefetch_.begin(packing);
+        called = patterns_.insert(called, std::move(pattern));
+    } else {
+        array_prefetch_.begin(packing, called->name);
+    }
+    ++called->calls;
+    called->ask(layout_, later);
+    if (!called->how.consistent && !later) array_prefetch_.update(false);
+    return called->name;
+}
+
+template <class T, std::size_t N, Distribution D>
+void DistributedArray<T, N, D>::agree(std::vector<std::uint64_t> arguments, const Prefetch& how) {
     arguments.insert(arguments.end(), {how.consistent, how.static_domain});
     agreement_.check(arguments, how.barrier);
-    ask();
-    array_prefetch_.requested(detail::packing_of<T>(layout_));
+}
+
+template <class T, std::size_t N, Distribution D>
+void DistributedArray<T, N, D>::evict_prefetch() {
+    array_prefetch_.evict();
+    patterns_.clear();
+}
+
+template <class T, std::size_t N, Distribution D>
+void DistributedArray<T, N, D>::evict_prefetch(PrefetchPattern name) {
+    const auto pattern = std::ranges::find(patterns_, name, &Pattern::name);
+    if (pattern == patterns_.end() || --pattern->calls > 0) return;
+    patterns_.erase(pattern);
+    array_prefetch_.evict(name);
 }
 
 template <class T, std::size_t N, Distribution D>
@@ -51,125 +81,113 @@ void DistributedArray<T, N, D>::make_replica(std::int64_t elements, std::int64_t
 }
 
 template <class T, std::size_t N, Distribution D>
-template <std::invocable Ask>
-void DistributedArray<T, N, D>::prefetch(std::vector<std::uint64_t> arguments, const Prefetch& how,
-                                         Ask&& ask) {
-    request(std::move(arguments), how, ask);
-    if (!how.consistent) array_prefetch_.update(false);
-}
-
-template <class T, std::size_t N, Distribution D>
-void DistributedArray<T, N, D>::prefetch_wanted(const char* what, std::vector<std::uint64_t> arguments,
-                                                const Prefetch& how, const Wanted& wanted,
-                                                const Where& where) {
+PrefetchPattern DistributedArray<T, N, D>::prefetch_wanted(const char* what,
+                                                           std::vector<std::uint64_t> arguments,
+                                                           const Prefetch& how, const Wanted& wanted,
+                                                           const Where& where, bool later) {
     const detail::Collective call(what, where);
-    prefetch(arguments, how, [&] { ask_for(wanted(), how, false); });
-    remember({what, std::move(arguments), how,
-              [this, how, wanted](const Layout<N, D>&) { ask_for(wanted(), how, false); }});
+    agree(arguments, how);
+    Pattern pattern{
+        what, std::move(arguments), how,
+        [this, how, wanted](const Layout<N, D>&, bool now_later) { ask_for(wanted(), how, now_later); }};
+    return prefetch(std::move(pattern), later);
 }
 
 template <class T, std::size_t N, Distribution D>
-void DistributedArray<T, N, D>::remember(Pattern pattern) {
-    const auto same = [&](const Pattern& other) {
-        return other.what == pattern.what && other.arguments == pattern.arguments && other.how == pattern.how;
-    };
-    if (std::none_of(patterns_.begin(), patterns_.end(), same)) patterns_.push_back(std::move(pattern));
-}
-
-template <class T, std::size_t N, Distribution D>
-void DistributedArray<T, N, D>::prefetch_stencil(const Stencil& stencil, const Prefetch& how,
-                                                 const Where& where) {
-    detail::check_depth(stencil.depth);
-    prefetch_wanted(
-        "prefetch_stencil", detail::describe(stencil), how,
+PrefetchPattern DistributedArray<T, N, D>::prefetch_stencil(const Stencil& stencil, const Prefetch& how,
+                                                            const Where& where) {
+    detail::check_halo(stencil, N);
+    return prefetch_wanted(
+        "prefetch_stencil", detail::describe<N>(stencil), how,
         [=, this] { return detail::stencil_pattern(layout_, rank_, stencil); }, where);
 }
 
 template <class T, std::size_t N, Distribution D>
 PrefetchTransfer DistributedArray<T, N, D>::prefetch_stencil_async(const Stencil& stencil,
                                                                    const Prefetch& how, const Where& where) {
-    detail::check_depth(stencil.depth);
-    const detail::Collective call("prefetch_stencil_async", where);
-    const Wanted wanted = [=, this] { return detail::stencil_pattern(layout_, rank_, stencil); };
-    request(detail::describe(stencil), how, [&] { ask_for(wanted(), how, true); });
-    remember({"prefetch_stencil", detail::describe(stencil), how,
-              [this, how, wanted](const Layout<N, D>&) { ask_for(wanted(), how, false); }});
+    detail::check_halo(stencil, N);
+    prefetch_wanted(
+        "prefetch_stencil_async", detail::describe<N>(stencil), how,
+        [=, this] { return detail::stencil_pattern(layout_, rank_, stencil); }, where, true);
     return array_prefetch_.start_update();
 }
 
 template <class T, std::size_t N, Distribution D>
-void DistributedArray<T, N, D>::prefetch_row_wise(const Prefetch& how, const Where& where) {
-    prefetch_wanted(
+PrefetchPattern DistributedArray<T, N, D>::prefetch_row_wise(const Prefetch& how, const Where& where) {
+    return prefetch_wanted(
         "prefetch_row_wise", {}, how, [this] { return detail::line_pattern(layout_, rank_, N - 1); }, where);
 }
 
 template <class T, std::size_t N, Distribution D>
-void DistributedArray<T, N, D>::prefetch_column_wise(const Prefetch& how, const Where& where) {
-    prefetch_wanted(
+PrefetchPattern DistributedArray<T, N, D>::prefetch_column_wise(const Prefetch& how, const Where& where) {
+    return prefetch_wanted(
         "prefetch_column_wise", {}, how, [this] { return detail::line_pattern(layout_, rank_, 0); }, where);
 }
 
 template <class T, std::size_t N, Distribution D>
-void DistributedArray<T, N, D>::prefetch_transpose(const Prefetch& how, const Where& where)
+PrefetchPattern DistributedArray<T, N, D>::prefetch_transpose(const Prefetch& how, const Where& where)
     requires(N == 2)
 {
-    prefetch_wanted(
+    return prefetch_wanted(
         "prefetch_transpose", {}, how, [this] { return detail::transpose_pattern(layout_, rank_); }, where);
 }
 
 template <class T, std::size_t N, Distribution D>
-void DistributedArray<T, N, D>::prefetch_all_to_all(const Prefetch& how, const Where& where) {
-    prefetch_wanted(
+PrefetchPattern DistributedArray<T, N, D>::prefetch_all_to_all(const Prefetch& how, const Where& where) {
+    return prefetch_wanted(
         "prefetch_all_to_all", {}, how, [this] { return std::vector{detail::product_of(bounds())}; }, where);
 }
 
 template <class T, std::size_t N, Distribution D>
-void DistributedArray<T, N, D>::prefetch_custom(const std::vector<std::vector<Box<N>>>& table,
-                                                const Prefetch& how, const Where& where) {
+PrefetchPattern DistributedArray<T, N, D>::prefetch_custom(const std::vector<std::vector<Box<N>>>& table,
+                                                           const Prefetch& how, const Where& where) {
     detail::check_table(table.size());
     const detail::Collective call("prefetch_custom", where);
+    agree(detail::describe(table), how);
     const std::vector<Box<N>>& row = table[static_cast<std::size_t>(rank_)];
-    const auto ask = [this, row, how](const Layout<N, D>&) {
-        detail::request_boxes(array_prefetch_, layout_, rank_, std::span<const Box<N>>(row), parts_.address(),
-                              sizeof(T), how);
-    };
-    prefetch(detail::describe(table), how, [&] { ask(layout_); });
-    remember({"prefetch_custom", detail::describe(std::vector<std::vector<Box<N>>>{row}), how, ask});
+    return prefetch({"prefetch_custom", detail::describe(std::vector<std::vector<Box<N>>>{row}), how,
+                     [this, row, how](const Layout<N, D>&, bool) {
+                         detail::request_boxes(array_prefetch_, layout_, rank_, std::span<const Box<N>>(row),
+                                               parts_.address(), sizeof(T), how);
+                     }});
 }
 
 template <class T, std::size_t N, Distribution D>
-void DistributedArray<T, N, D>::prefetch_boxes(
+PrefetchPattern DistributedArray<T, N, D>::prefetch_boxes(
     const std::function<std::vector<Box<N>>(const Layout<N, D>&, Rank)>& wanted, std::uint64_t name,
     const Prefetch& how, const Where& where) {
     const detail::Collective call("prefetch_custom", where);
-    const auto ask = [this, wanted, how](const Layout<N, D>&) {
-        const std::vector<Box<N>> boxes = wanted(layout_, rank_);
-        detail::request_boxes(array_prefetch_, layout_, rank_, std::span<const Box<N>>(boxes),
-                              parts_.address(), sizeof(T), how);
-    };
-    prefetch({}, how, [&] { ask(layout_); });
-    remember({"prefetch_custom", {name != 0 ? name : patterns_.size() + 1}, how, ask});
+    agree({}, how);
+    return prefetch({"prefetch_custom",
+                     {name != 0 ? name : ++distinct_},
+                     how,
+                     [this, wanted, how](const Layout<N, D>&, bool) {
+                         const std::vector<Box<N>> boxes = wanted(layout_, rank_);
+                         detail::request_boxes(array_prefetch_, layout_, rank_,
+                                               std::span<const Box<N>>(boxes), parts_.address(), sizeof(T),
+                                               how);
+                     }});
 }
 
 template <class T, std::size_t N, Distribution D>
 Observation DistributedArray<T, N, D>::prefetch_observed(const Prefetch& how, const Where& where) {
     const detail::Collective call("prefetch_observed", where);
+    agree({observer_ != nullptr}, how);
+    detail::require_observer(observer_.get());
     const Observation seen = observed();
-    detail::EncodedSets encoded;
-    prefetch({observer_ != nullptr}, how, [&] {
-        detail::require_observer(observer_.get());
-        detail::SetsByOwner sets = observer_->take();
-        observer_.reset();
-        encoded = detail::encode_sets(sets);
-        ask_for_observed(std::move(sets), how);
-    });
-    const auto again = [this, how, sets = std::move(encoded)](const Layout<N, D>& before) mutable {
-        detail::SetsByOwner now = renumbered(sets, before);
-        sets = detail::encode_sets(now);
-        ask_for_observed(std::move(now), how);
+    auto sets = std::make_shared<detail::SetsByOwner>(observer_->take());
+    observer_.reset();
+    // The first time as they are, and after a resize with their new numbers.
+    const auto ask = [this, how, encoded = detail::encode_sets(*sets), sets](const Layout<N, D>& before,
+                                                                             bool) mutable {
+        if (sets == nullptr) {
+            sets = std::make_shared<detail::SetsByOwner>(renumbered(encoded, before));
+            encoded = detail::encode_sets(*sets);
+        }
+        ask_for_observed(std::move(*std::exchange(sets, nullptr)), how);
     };
-    // Distinguishes observations, which may have different elements.
-    remember({"prefetch_observed", {seen.elements == 0 ? 0 : patterns_.size() + 1}, how, again});
+    // Observations with elements are distinct.
+    prefetch({"prefetch_observed", {seen.elements == 0 ? 0 : ++distinct_}, how, ask});
     return seen;
 }
 

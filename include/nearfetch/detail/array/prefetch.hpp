@@ -14,8 +14,10 @@
 #include <cstring>
 #include <iterator>
 #include <memory>
+#include <nearfetch/detail/array/halo.hpp>
 #include <nearfetch/detail/array/replica.hpp>
 #include <nearfetch/detail/array/slices.hpp>
+#include <optional>
 #include <typeinfo>
 #include <utility>
 #include <vector>
@@ -38,12 +40,8 @@ struct Prefetch {
     friend bool operator==(const Prefetch&, const Prefetch&) = default;
 };
 
-/// Which elements around own ones a loop reads.
-struct Stencil {
-    std::int64_t depth = 1;
-    bool corners = true;    ///< in all dimensions at once; else along one of them
-    bool periodic = false;  ///< beyond a bound the array goes on at the opposite one, see wrapped()
-};
+/// Names one call of a pattern. evict_prefetch(name) drops what no other call needs.
+enum class PrefetchPattern : std::uint64_t {};
 
 /// Counters of this rank, over all arrays.
 struct PrefetchStatistics {
@@ -87,6 +85,10 @@ class ArrayPrefetch {
     ArrayPrefetch(const ArrayPrefetch&) = delete;
     ArrayPrefetch& operator=(const ArrayPrefetch&) = delete;
 
+    /// Begins a pattern, even one that needs no element of another rank. What is requested from here on is
+    /// requested for it.
+    /// \param again a pattern that was called before; by default it is a new one
+    PrefetchPattern begin(const SlicePacking& packing, PrefetchPattern again = {});
     /// Asks for a slice. Consistent slices are fetched at their first access (LAPPS, 5.3.1).
     /// \param first index of its first element, for a contiguous distribution
     /// \param later a slice of manual consistency becomes visible when a transfer has fetched it
@@ -107,12 +109,13 @@ class ArrayPrefetch {
     void update(bool consistent_too);
     /// Starts to fetch all slices.
     PrefetchTransfer start_update();
-    /// Notes that a pattern was called, even one that needs no element of another rank.
-    void requested(const SlicePacking& packing);
+    /// Whether a pattern was called, and not evicted.
     bool is_requested() const { return packing_.pack != nullptr; }
-    /// How often all slices were evicted.
+    /// How often slices were evicted.
     std::uint64_t evictions() const { return evictions_; }
-    void evict();
+    /// Evicts what was requested for this pattern only; by default, everything. Nothing happens if the
+    /// pattern was evicted before.
+    void evict(std::optional<PrefetchPattern> pattern = {});
 
     /// The program's, for slices that are fetched at an access.
     const SlicePacking& packing() const { return packing_; }
@@ -200,6 +203,8 @@ class ArrayPrefetch {
         return last_[place % last_.size()];
     }
     void extend_bounds(const PrefetchedSlice& slice);
+    void evict_all();
+    void review_slices();
     void require_request() const;
 
     /// Consistent slices only, if there are any; never nullptr.
@@ -210,7 +215,11 @@ class ArrayPrefetch {
     std::unique_ptr<Replica> replica_;
     std::vector<PrefetchedSlice*> pending_;
     std::atomic<std::uint64_t> writes_{0};
+    std::vector<PrefetchTransfer::State*> transfers_;  ///< that were started and have not ended
     std::uint64_t evictions_ = 0;
+    std::uint64_t begun_ = 0;                              ///< patterns, ever
+    std::vector<PrefetchPattern> patterns_;                ///< that are not evicted
+    PrefetchPattern current_{};                            ///< the one that is requested
     std::vector<std::vector<PrefetchedSlice*>> by_owner_;  ///< empty if there are no slices
     bool any_consistent_ = false;
     bool any_owner_has_several_ = false;
@@ -270,9 +279,8 @@ struct ResizeState {
 /// \throws Error unless all ranks' states allow a resize \return the union of the states
 std::uint64_t check_resize(std::span<const std::uint64_t> states);
 
-/// \throws Error unless the table has a row for each rank, or the depth is at least 1
+/// \throws Error unless the table has a row for each rank
 void check_table(std::size_t rows);
-void check_depth(std::int64_t depth);
 
 /// A layout or table as words, to be compared between ranks.
 template <std::size_t N, Distribution D>
@@ -284,9 +292,6 @@ std::vector<std::uint64_t> describe(const Layout<N, D>& layout, const Index<N>& 
              {layout.bounds().lower[d], layout.bounds().upper[d], std::int64_t{layout.grid()[d]}, block[d]})
             words.push_back(static_cast<std::uint64_t>(word));
     return words;
-}
-inline std::vector<std::uint64_t> describe(const Stencil& stencil) {
-    return {static_cast<std::uint64_t>(stencil.depth), stencil.corners, stencil.periodic};
 }
 template <std::size_t N>
 std::vector<std::uint64_t> describe(const std::vector<std::vector<Box<N>>>& table) {
@@ -309,77 +314,6 @@ std::uint64_t name_of(const Function& function) {
         return reinterpret_cast<std::uint64_t>(+function);
     else
         return std::is_empty_v<Function> ? typeid(Function).hash_code() : 0;
-}
-
-/// The ranges, each extended by `depth` in both directions within [first, end).
-inline IndexRanges widened(const IndexRanges& ranges, std::int64_t depth, std::int64_t first,
-                           std::int64_t end) {
-    IndexRanges wide;
-    for (const auto& [from, to] : ranges) {
-        const std::int64_t before = from - std::min(depth, from - first);
-        const std::int64_t after = to + std::min(depth, end - to);
-        if (!wide.empty() && before <= wide.back().second)
-            wide.back().second = after;
-        else
-            wide.emplace_back(before, after);
-    }
-    return wide;
-}
-
-template <std::size_t N, Distribution D>
-IndexProduct<N> own_product(const Layout<N, D>& layout, Rank rank) {
-    IndexProduct<N> own;
-    for (std::size_t d = 0; d < N; ++d)
-        own[d] = owned_ranges(layout, rank, d);
-    return own;
-}
-
-/// The same, but what leaves [first, end) at one end comes in at the other.
-inline IndexRanges widened_periodically(const IndexRanges& ranges, std::int64_t depth, std::int64_t first,
-                                        std::int64_t end) {
-    const std::int64_t extent = end - first;
-    IndexRanges pieces;
-    for (const auto& [from, to] : ranges) {
-        const std::int64_t before = std::min(depth, extent) - (from - first);
-        const std::int64_t after = std::min(depth, extent) - (end - to);
-        if (before > 0) pieces.emplace_back(end - std::min(before, extent), end);
-        if (after > 0) pieces.emplace_back(first, first + std::min(after, extent));
-        pieces.emplace_back(before > 0 ? first : from - depth, after > 0 ? end : to + depth);
-    }
-    std::ranges::sort(pieces);
-    return widened(pieces, 0, first, end);
-}
-
-/// Products with a single range in each dimension, which together are the product.
-template <std::size_t N>
-std::vector<IndexProduct<N>> boxes_of(const IndexProduct<N>& product) {
-    std::vector<IndexProduct<N>> boxes{product};
-    for (std::size_t d = 0; d < N; ++d) {
-        std::vector<IndexProduct<N>> split;
-        for (IndexProduct<N>& box : boxes)
-            for (const auto& range : product[d]) {
-                box[d] = {range};
-                split.push_back(box);
-            }
-        boxes = std::move(split);
-    }
-    return boxes;
-}
-
-/// Up to `depth` away from own elements, in all dimensions at once or (without corners) along one of them.
-template <std::size_t N, Distribution D>
-std::vector<IndexProduct<N>> stencil_pattern(const Layout<N, D>& layout, Rank rank, const Stencil& stencil) {
-    const IndexProduct<N> own = own_product(layout, rank);
-    std::vector<IndexProduct<N>> wanted(stencil.corners ? 1 : N, own);
-    for (std::size_t d = 0; d < N; ++d)
-        wanted[stencil.corners ? 0 : d][d] = (stencil.periodic ? widened_periodically : widened)(
-            own[d], stencil.depth, layout.bounds().lower[d], layout.bounds().upper[d]);
-    if (!stencil.periodic || !D::contiguous) return wanted;
-    // An owner on both sides has two shares. One box around both would have unwanted elements.
-    std::vector<IndexProduct<N>> boxes;
-    for (const IndexProduct<N>& product : wanted)
-        std::ranges::copy(boxes_of(product), std::back_inserter(boxes));
-    return boxes;
 }
 
 /// All of one dimension, and what the rank owns in the others.

@@ -33,9 +33,10 @@ void DistributedArray<T, N, D>::resize(const Box<N>& bounds, const std::array<Ra
     barrier();
     std::vector<Pattern> patterns = std::exchange(patterns_, {});
     array_prefetch_.evict();
-    for (Pattern& pattern : patterns)
-        pattern.ask(before);
-    if (!patterns.empty()) array_prefetch_.requested(detail::packing_of<T>(layout_));
+    for (Pattern& pattern : patterns) {
+        array_prefetch_.begin(detail::packing_of<T>(layout_), pattern.name);
+        pattern.ask(before, false);
+    }
     patterns_ = std::move(patterns);
     if ((states & detail::ResizeState::manual) == 0) return;
     if (!patterns_.empty()) array_prefetch_.update(false);
