@@ -8,7 +8,18 @@ from ranks import FAMILIES, SOURCE, need_family, need_native, run
 
 CHECKS = [
     SOURCE / "tests" / "python" / f"{name}_checks.py"
-    for name in ("access", "array", "changing", "constructor", "misuse", "numpy", "numpy_table", "sparse")
+    for name in (
+        "access",
+        "array",
+        "changing",
+        "constructor",
+        "halo",
+        "misuse",
+        "numpy",
+        "numpy_table",
+        "sparse",
+        "value",
+    )
 ]
 
 
@@ -34,6 +45,7 @@ def test_arrays_of_processes(checks, family, ranks):
         "program",
         "arrays",
         "bulk_access",
+        "collectives",
         "constructors",
         "dense",
         "elements",
@@ -43,6 +55,7 @@ def test_arrays_of_processes(checks, family, ranks):
         "numpy_methods",
         "prefetching",
         "sparse",
+        "top_level",
     ],
 )
 def test_docstrings(module):

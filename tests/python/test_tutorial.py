@@ -12,22 +12,22 @@ import numpy as np
 import pytest
 from ranks import FAMILIES, SOURCE, need_family, need_native, run
 
-PAGES = "".join(
-    (SOURCE / "docs" / f"{name}.md").read_text()
-    for name in ("python", "python-files", "python-access", "python-elements")
-)
+NAMES = ("python", "python-files", "python-access", "python-elements", "python-programs")
+PAGES = "".join((SOURCE / "docs" / f"{name}.md").read_text() for name in NAMES)
 TUTORIAL = (SOURCE / "docs" / "python-tutorial.md").read_text()
-_BLOCK = re.compile(r"^```python( mpi)?\n(.*?)^```\n(?:```text\n(.*?)^```\n)?", re.DOTALL | re.MULTILINE)
+_BLOCK = re.compile(
+    r"^```python( mpi| script)?\n(.*?)^```\n(?:```text\n(.*?)^```\n)?", re.DOTALL | re.MULTILINE
+)
 
 
 def program(mpi: bool) -> str:
     """The tutorial's programs of one kind, one after the other."""
-    return "\n".join(code for kind, code, _ in _BLOCK.findall(PAGES) if bool(kind) == mpi)
+    return "\n".join(code for kind, code, _ in _BLOCK.findall(PAGES) if kind == (" mpi" if mpi else ""))
 
 
 def printed(mpi: bool) -> str:
     """What they print, rank 0 alone."""
-    return "".join(text for kind, _, text in _BLOCK.findall(PAGES) if bool(kind) == mpi)
+    return "".join(text for kind, _, text in _BLOCK.findall(PAGES) if kind == (" mpi" if mpi else ""))
 
 
 def test_the_tutorial_has_programs():
@@ -52,6 +52,18 @@ def test_under_mpiexec(tmp_path, family):
     need_family(family)
     (tmp_path / "tutorial.py").write_text(program(False))
     assert run([tmp_path / "tutorial.py"], family, 4) == printed(False)
+
+
+@pytest.mark.parametrize(("family", "ranks"), [(None, 1), *((family, 4) for family in FAMILIES)])
+def test_scripts(tmp_path, family, ranks):
+    if family:
+        need_family(family)
+    need_native()
+    scripts = [(code, text) for kind, code, text in _BLOCK.findall(PAGES) if kind == " script"]
+    assert scripts
+    for code, text in scripts:
+        (tmp_path / "script.py").write_text(code)
+        assert run([tmp_path / "script.py"], family, ranks) == text
 
 
 @pytest.mark.parametrize("family", FAMILIES)
