@@ -23,7 +23,7 @@ inline InprocConfig inproc_config(const LaunchOptions& options) {
 
 /// Configures ranks as processes of an MPI job. What ranks of a node share is as the environment's settings
 /// say.
-inline MpiJobConfig mpi_config(const LaunchOptions& options) {
+inline MpiJobConfig mpi_config() {
     const Settings settings = settings_of_environment();
     MpiJobConfig config;
     config.segment_bytes = SymmetricHeap::first_bytes;

@@ -36,7 +36,7 @@ std::unique_ptr<MpiProgram> start_processes(const LaunchOptions& options, const 
     const auto start = reinterpret_cast<nearfetch_python_start_t*>(dlsym(handle, "nearfetch_python_start"));
     loaded_finish = reinterpret_cast<nearfetch_python_finish_t*>(dlsym(handle, "nearfetch_python_finish"));
     if (start == nullptr || loaded_finish == nullptr) fail_to_load(place.library);
-    MpiJobConfig config = pgas::mpi_config(options);
+    MpiJobConfig config = pgas::mpi_config();
     config.communicator = reinterpret_cast<const void*>(place.communicator);
     char error[1000] = "";
     std::unique_ptr<MpiProgram> program(start(&config, error, sizeof error));

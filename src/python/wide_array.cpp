@@ -69,12 +69,12 @@ void WideArray::gather(const char* what, std::span<const std::byte> own, std::by
     units_->gather(what, own, to);
 }
 
-void WideArray::prefetch_custom(const AnyTable& table, const Prefetch& how) {
+PrefetchPattern WideArray::prefetch_custom(const AnyTable& table, const Prefetch& how) {
     AnyTable of_units = table;
     for (std::vector<AnyBox>& boxes : of_units)
         for (AnyBox& box : boxes)
             box = boxed(std::move(box));
-    units_->prefetch_custom(of_units, how);
+    return units_->prefetch_custom(of_units, how);
 }
 
 bool WideArray::is_prefetched(Indices i) const { return units_->is_prefetched(first_unit(i)); }
@@ -113,16 +113,17 @@ void WideArray::assign(const AnyArray& from) {
 void WideArray::update(Indices /*i*/, detail::Code /*code*/, const void* /*value*/, const void* /*expected*/,
                        void* /*before*/) {
     throw Error("an atomic update of an element of " + std::to_string(element_bytes_) + " bytes",
-                "elements of 1, 2, 4, 8 and 16 bytes have it", "use such a dtype, or an array for each field");
+                "elements of 1, 2, 4, 8 and 16 bytes have it",
+                "use such a dtype, or an array for each field");
 }
 
-void WideArray::prefetch(Pattern pattern, std::int64_t depth, bool corners, const Prefetch& how) {
+PrefetchPattern WideArray::prefetch(Pattern pattern, const Stencil& stencil, const Prefetch& how) {
     if (pattern != Pattern::stencil)
         throw Error("a prefetch pattern of rows, columns or a transpose for elements of " +
                         std::to_string(element_bytes_) + " bytes",
                     "elements of 1, 2, 4, 8 and 16 bytes have them",
                     "use prefetch_custom or prefetch_all_to_all");
-    units_->prefetch(pattern, depth, corners, how);
+    return units_->prefetch(pattern, of_units(stencil), how);
 }
 
 std::unique_ptr<AnyGather> WideArray::make_gather(Indices /*indices*/) const {
@@ -171,6 +172,18 @@ Plan WideArray::planned(Plan plan) const {
     if (!plan.grid.empty()) plan.grid.push_back(1);
     if (!plan.block.empty()) plan.block.push_back(units_of_one_);
     return plan;
+}
+
+/// Units of one element are of one rank.
+Stencil WideArray::of_units(const Stencil& stencil) const {
+    detail::check_stencil(stencil, dimensions_);
+    std::vector<std::int64_t> depth(dimensions_ + 1);
+    std::vector<bool> periodic(dimensions_ + 1);
+    for (std::size_t d = 0; d < dimensions_; ++d) {
+        depth[d] = stencil.depth[d];
+        periodic[d] = stencil.periodic[d];
+    }
+    return {{depth.begin(), depth.end()}, stencil.corners, {periodic.begin(), periodic.end()}};
 }
 
 Observation WideArray::in_elements(Observation of_units) const {

@@ -27,11 +27,14 @@ class WideArray final : public AnyArray {
     void write(Indices i, const void* from) override;
     void read_many(Indices indices, std::span<std::byte> to) const override;
     void gather(const char* what, std::span<const std::byte> own, std::byte* to) override;
-    void prefetch_custom(const AnyTable& table, const Prefetch& how) override;
-    void prefetch_all_to_all(const Prefetch& how) override { units_->prefetch_all_to_all(how); }
+    PrefetchPattern prefetch_custom(const AnyTable& table, const Prefetch& how) override;
+    PrefetchPattern prefetch_all_to_all(const Prefetch& how) override {
+        return units_->prefetch_all_to_all(how);
+    }
     void update_prefetch() override { units_->update_prefetch(); }
     PrefetchTransfer update_prefetch_async() override { return units_->update_prefetch_async(); }
     void evict_prefetch() override { units_->evict_prefetch(); }
+    void evict_prefetch(PrefetchPattern pattern) override { units_->evict_prefetch(pattern); }
     bool is_prefetched(Indices i) const override;
 
     std::vector<Rank> grid() const override;
@@ -60,19 +63,18 @@ class WideArray final : public AnyArray {
     }
     void accumulate_ghosts(const detail::Combining& sum) override { units_->accumulate_ghosts(sum); }
     /// \throws Error
-    void update(Indices i, detail::Code code, const void* value, const void* expected,
-                void* before) override;
+    void update(Indices i, detail::Code code, const void* value, const void* expected, void* before) override;
     void fill(const void* value) override;
     void assign(const AnyArray& from) override;
     void resize(const Plan& plan) override { units_->resize(planned(plan)); }
-    void prefetch(Pattern pattern, std::int64_t depth, bool corners, const Prefetch& how) override;
+    PrefetchPattern prefetch(Pattern pattern, const Stencil& stencil, const Prefetch& how) override;
     void observe(std::uint64_t limit_bytes) override { units_->observe(limit_bytes); }
     Observation observed() const override { return in_elements(units_->observed()); }
     Observation prefetch_observed(const Prefetch& how) override {
         return in_elements(units_->prefetch_observed(how));
     }
-    PrefetchTransfer prefetch_stencil_async(std::int64_t depth, bool corners, const Prefetch& how) override {
-        return units_->prefetch_stencil_async(depth, corners, how);
+    PrefetchTransfer prefetch_stencil_async(const Stencil& stencil, const Prefetch& how) override {
+        return units_->prefetch_stencil_async(of_units(stencil), how);
     }
     std::unique_ptr<AnyGather> make_gather(Indices indices) const override;
 
@@ -89,6 +91,7 @@ class WideArray final : public AnyArray {
     std::vector<std::int64_t> all_units(Indices indices) const;
     AnyBox boxed(AnyBox box) const;
     Plan planned(Plan plan) const;
+    Stencil of_units(const Stencil& stencil) const;
     Observation in_elements(Observation of_units) const;
 
     std::size_t element_bytes_;

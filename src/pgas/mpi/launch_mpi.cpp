@@ -7,7 +7,7 @@ namespace nearfetch::detail {
 
 int launch_mpi(const LaunchOptions& options, int* argc, char*** argv, const std::function<void()>& main,
                void (*anchor)()) {
-    return nearfetch::launch_mpi(pgas::mpi_config(options), argc, argv,
+    return nearfetch::launch_mpi(pgas::mpi_config(), argc, argv,
                                  [&](Job& job) { pgas::Runtime(job, options, anchor).run(main); });
 }
 
