@@ -22,9 +22,8 @@ namespace {
 
 /// A rank that is alone in its process, without MPI.
 struct OnlyRank {
-    explicit OnlyRank(const LaunchOptions& options) : world(1, pgas::segment_bytes(options)), job(world, 0) {}
-    InprocWorld world;
-    InprocJob job;
+    InprocWorld world{1, pgas::SymmetricHeap::first_bytes};
+    InprocJob job{world, 0};
 };
 
 /// What the calling thread needs to be a rank of a job.
@@ -94,7 +93,7 @@ void begin_session(const LaunchOptions& options, const nb::callable& site,
         const nb::gil_scoped_release unlocked;
         next->program = start_processes(options, *place);
     } else {
-        next->alone = std::make_unique<OnlyRank>(options);
+        next->alone = std::make_unique<OnlyRank>();
     }
     or_fail(*next, [&] { next->begin(options, site); });
     session = next.release();
