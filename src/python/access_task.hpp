@@ -45,7 +45,7 @@ class AccessTask {
         std::vector<std::byte> elements;
         std::atomic<bool> done{false};
         std::exception_ptr failure;  ///< of an earlier wait()
-        std::optional<Task> task;  ///< declared last: it ends before what it uses
+        std::optional<Task> task;    ///< declared last: it ends before what it uses
     };
     Held<Owner> held_;
 };
