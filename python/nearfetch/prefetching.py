@@ -178,7 +178,7 @@ class ArrayPrefetching(Prefetching):
         return self._prefetch(_TRANSPOSE, (consistent, static_domain, barrier))
 
     def observe(self, most_bytes: int = 16 << 20) -> None:
-        """Starts to record which remote elements this rank reads one by one, up to so much memory."""
+        """Starts to record which remote elements this rank reads, boxes excepted, up to so much memory."""
         self._native.observe(most_bytes)
 
     def observed(self) -> dict[str, int]:

@@ -122,8 +122,8 @@ void check_steps(const char* what, std::span<const std::int64_t> steps);
 template <class Array, class T, std::size_t N>
 class ScatteredAccess {
   public:
-    // to[k] is the element of the k-th index, as a(i) reads it. Indices may repeat. Other than in a(i) what
-    // the owners have is read, not what the page cache has of them. `Gather` is for repeated reads.
+    // to[k] is the element of the k-th index, as a(i) reads and observe() records it. Indices may repeat.
+    // What the owners have is read, it may be newer than in the page cache. `Gather` is for repeated reads.
     // \throws Error out of bounds, and when the size differs; then nothing is moved
 
     void get_scattered(std::span<const Index<N>> indices, std::span<T> to) const {
