@@ -38,6 +38,37 @@ def test_arrays_of_processes(checks, family, ranks):
     assert run([checks], family, ranks).count("passed 1") == ranks
 
 
+_WITHOUT_ANSWERS = """
+from nearfetch import BlockArray, Error, barrier, launch, rank
+
+def main():
+    a = BlockArray(40, dtype=int)
+    barrier()
+    if rank() == 0:
+        a[21::3] = 5
+        with a.put_async([39, 25], 6):
+            pass
+        for update in (lambda: a.accumulate([3, 30], 1), lambda: a.fetch_add(30, 1)):
+            try:
+                update()
+            except Error as problem:
+                assert "nobody answers at rank 1" in str(problem)
+            else:
+                raise AssertionError("not refused")
+        a.accumulate([3], 1)
+        print(a.fetch_add(3, 1), a[19::3], a.get_async([39, 25, 21, 3]).result)
+    barrier()
+
+launch(main)
+"""
+
+
+def test_where_owners_do_not_answer():
+    need_family("openmpi")
+    expected = "1 [0 0 6 0 0 0 0] [6 6 5 2]\n"
+    assert run(["-c", _WITHOUT_ANSWERS], "openmpi", 2, network="tcp") == expected
+
+
 @pytest.mark.parametrize(
     "module",
     [
