@@ -117,6 +117,17 @@ def reads_and_writes(shape, dtype):
         rows = tuple(np.arange(extent)[::-1] for extent in shape[:1]) + (0,) * (len(shape) - 1)
         if model.size:
             same(array.take(rows), model[rows])
+            same(array[[0, -1, 0]], model[[0, -1, 0]])
+            mask = np.arange(shape[0]) % 2 == 0
+            same(array[mask], model[mask])
+            barrier()
+            if rank() == ranks() - 1:
+                array[[-1, 0]] = model[[0, -1]]
+                array.put(0, model.flat[0])
+            model[[-1, 0]] = model[[0, -1]].copy()
+            model.flat[0] = model[-1].flat[0]
+            barrier()
+            same(array[...], model)
         barrier()
 
 
@@ -281,6 +292,14 @@ def wrong_dtypes():
     refused(lambda: wide.assign(BlockArray((4, 4), "S21")), "same dtype")
     refused(lambda: wide.contribute((0, 0), b"x"), "numbers are combined")
     refused(lambda: wide[4, 0], "use one of these", IndexError)
+    refused(lambda: wide.compare_and_swap((0, 0), b"", b"x"), "an atomic update of an element of 20 bytes")
+    numbers = BlockArray(4, np.clongdouble)
+    refused(lambda: numbers.fetch_add(0, 1), "an atomic update of an element of 32 bytes")
+    refused(lambda: numbers.accumulate(0, 1, op="prod"), "numbers are combined")
+    numbers.accumulate([0, 3, 3], [1, 2j, 5])
+    barrier()
+    assert numbers[...].tolist() == [ranks(), 0, 0, (5 + 2j) * ranks()]
+    barrier()
     if ranks() > 1:
         refused(lambda: wide.fill(b"a" if rank() == 0 else b"b"), "fill")
         refused(lambda: BlockArray(3, "S20" if rank() == 0 else "S21"), "")
