@@ -3,20 +3,21 @@
 
 import numpy as np
 
-from nearfetch import BlockArray, from_scipy, rank
+from nearfetch import BlockArray, allreduce, barrier, from_scipy, rank
 
 
 def solve(links, tolerance, damping=0.85):
     """The power method. Rank 0 gives the links by their target, of weights that add up to 1 for each source;
     it gets the rank of each page."""
     rows = from_scipy(links, root=0)
-    x, new = BlockArray(rows.shape[0]), BlockArray(rows.shape[0])
+    x = BlockArray(rows.shape[0])
     x.fill(1 / x.size)
     elements = rows.gather(x)
     change = 1.0
     while change > tolerance:
         elements.update()
-        new.local[...] = damping * (rows @ elements) + (1 - damping) / x.size
-        change = np.abs(new - x).sum()
-        x.assign(new)
+        new = damping * (rows @ elements) + (1 - damping) / x.size
+        change = allreduce(np.abs(new - x.local).sum())
+        x.local[...] = new
+        barrier()
     return x[...] if rank() == 0 else None
