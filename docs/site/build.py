@@ -180,6 +180,7 @@ def as_markdown(lines: list[str]) -> Iterator[str]:
 
 SECTIONS = {
     "program": "Programs",
+    "collectives": "Values of all ranks",
     "arrays": "Arrays",
     "constructors": "Making arrays",
     "files": "Files",
