@@ -12,8 +12,8 @@
 #include <nearfetch/detail/array/prefetch.hpp>
 #include <nearfetch/pgas.hpp>
 #include <new>
-#include <stdexcept>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <tuple>
