@@ -208,6 +208,8 @@ def test_a_copy_of_the_process_does_not_end_the_program(script):
 
 
 COMMUNICATORS = """
+import os
+os.environ["OMPI_MCA_osc_rdma_priority"] = "90"         # as docs/python-programs.md says
 import nearfetch as nf
 from mpi4py import MPI
 world = MPI.COMM_WORLD
@@ -263,6 +265,8 @@ def test_a_rank_of_a_communicator_is_named_with_both_numbers(tmp_path, family):
     need_family(family)
     (tmp_path / "main.py").write_text(
         textwrap.dedent("""
+            import os
+            os.environ["OMPI_MCA_osc_rdma_priority"] = "90"
             import nearfetch as nf
             from mpi4py import MPI
             half = MPI.COMM_WORLD.Split(MPI.COMM_WORLD.rank // 2, 0)
