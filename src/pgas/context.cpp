@@ -96,10 +96,10 @@ Context::Context(Runtime& runtime)
 void Context::outside() {
     throw Error(
         "this thread is no part of a launched program",
-        in_words(
-            {.cpp = "only main, spawned tasks and functions of on() communicate",
-             .python = "only what launch() runs in a rank, in that rank's thread, has ranks and arrays"}),
-        in_words({.cpp = "call it in one of these", .python = "call it in the function that launch() runs"}));
+        in_words({.cpp = "only main, spawned tasks and functions of on() communicate",
+                  .python = "ranks run what launch() is given, or what follows init()"}),
+        in_words({.cpp = "call it in one of these",
+                  .python = "call nearfetch.init() first, or call this in the function for launch()"}));
 }
 
 void Context::fail(const char* what, Rank rank, std::uint64_t address, std::size_t bytes, int status) const {

@@ -196,8 +196,10 @@ def main():
 
 def words():
     """Of the most frequent errors."""
-    assert "only what launch() runs in a rank" in check("rank", rank)
-    assert "call it in the function that launch() runs" in check("barrier", barrier)
+    for call in (rank, barrier, lambda: BlockArray(3)):
+        text = check("outside", call)
+        assert "ranks run what launch() is given, or what follows init()" in text, text
+        assert "call nearfetch.init() first" in text, text
 
 
 if __name__ == "__main__":
