@@ -390,7 +390,9 @@ TEST_P(Memory, IsReallocated) {
             ASSERT_EQ(block.address % 64, 0u);
             check_and_fill(block, value);
         }
-        const auto too_much = [&] { (void)detail::reallocate(blocks[0].address, blocks[0].bytes, std::size_t{1} << 43); };
+        const auto too_much = [&] {
+            (void)detail::reallocate(blocks[0].address, blocks[0].bytes, std::size_t{1} << 43);
+        };
         EXPECT_THROW(too_much(), Error);
         EXPECT_TRUE(blocks[0].bytes == 0 || *detail::local(blocks[0].address, 1) == std::byte{1})
             << "as it was";
