@@ -31,7 +31,7 @@ void* load(const MpiPlace& place) {
 
 }  // namespace
 
-std::unique_ptr<MpiProgram> start_processes(const LaunchOptions& options, const MpiPlace& place) {
+std::unique_ptr<MpiProgram> start_processes(const MpiPlace& place) {
     void* const handle = load(place);
     const auto start = reinterpret_cast<nearfetch_python_start_t*>(dlsym(handle, "nearfetch_python_start"));
     loaded_finish = reinterpret_cast<nearfetch_python_finish_t*>(dlsym(handle, "nearfetch_python_finish"));

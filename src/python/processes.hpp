@@ -21,7 +21,7 @@ struct MpiPlace {
 
 /// Starts a program in this process. Collective over the communicator.
 /// \throws Error when a library cannot be loaded, and as start_mpi_program
-std::unique_ptr<MpiProgram> start_processes(const LaunchOptions& options, const MpiPlace& place);
+std::unique_ptr<MpiProgram> start_processes(const MpiPlace& place);
 /// Finalises MPI if start_processes() has initialised it.
 void finish_processes();
 /// Loads a library with global symbols, ahead of libraries that are loaded later. Its own dependencies may be

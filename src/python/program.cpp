@@ -165,7 +165,7 @@ void launch_threads(const LaunchOptions& options, const nb::callable& main, cons
 void launch_processes(const LaunchOptions& options, const nb::callable& main, const nb::callable& site,
                       const nb::callable& text, const MpiPlace& place) {
     const nb::gil_scoped_release unlocked;
-    const std::unique_ptr<MpiProgram> program = start_processes(options, place);
+    const std::unique_ptr<MpiProgram> program = start_processes(place);
     // Before unwinding, which would wait for ranks that never come.
     try {
         Job& job = program->job();

@@ -91,7 +91,7 @@ void begin_session(const LaunchOptions& options, const nb::callable& site,
     auto next = std::make_unique<Session>();
     if (place) {
         const nb::gil_scoped_release unlocked;
-        next->program = start_processes(options, *place);
+        next->program = start_processes(*place);
     } else {
         next->alone = std::make_unique<OnlyRank>();
     }
