@@ -20,7 +20,7 @@ std::size_t unit_of(std::size_t element_bytes) {
 
 }  // namespace
 
-WideArray::WideArray(DistributionKind kind, const Plan& plan)
+WideElements::WideElements(DistributionKind kind, const Plan& plan)
     : element_bytes_(plan.element_bytes),
       unit_bytes_(unit_of(plan.element_bytes)),
       units_of_one_(static_cast<std::int64_t>(element_bytes_ / unit_bytes_)),
@@ -44,32 +44,32 @@ WideArray::WideArray(DistributionKind kind, const Plan& plan)
     units_ = make_any_array(kind, of_units);
 }
 
-Rank WideArray::owner(Indices i) const { return units_->owner(first_unit(i)); }
+Rank WideElements::owner(Indices i) const { return units_->owner(first_unit(i)); }
 
 // Unit by unit, as single elements of other arrays: from own memory, prefetched data or the page cache.
-void WideArray::read(Indices i, void* to) const {
+void WideElements::read(Indices i, void* to) const {
     std::vector<std::int64_t> unit = first_unit(i);
     auto* at = static_cast<std::byte*>(to);
     for (; unit.back() < units_of_one_; ++unit.back(), at += unit_bytes_)
         units_->read(unit, at);
 }
 
-void WideArray::write(Indices i, const void* from) {
+void WideElements::write(Indices i, const void* from) {
     std::vector<std::int64_t> unit = first_unit(i);
     const auto* at = static_cast<const std::byte*>(from);
     for (; unit.back() < units_of_one_; ++unit.back(), at += unit_bytes_)
         units_->write(unit, at);
 }
 
-void WideArray::read_many(Indices indices, std::span<std::byte> to) const {
+void WideElements::read_many(Indices indices, std::span<std::byte> to) const {
     units_->read_many(all_units(indices), to);
 }
 
-void WideArray::gather(const char* what, std::span<const std::byte> own, std::byte* to) {
+void WideElements::gather(const char* what, std::span<const std::byte> own, std::byte* to) {
     units_->gather(what, own, to);
 }
 
-PrefetchPattern WideArray::prefetch_custom(const AnyTable& table, const Prefetch& how) {
+PrefetchPattern WideElements::prefetch_custom(const AnyTable& table, const Prefetch& how) {
     AnyTable of_units = table;
     for (std::vector<AnyBox>& boxes : of_units)
         for (AnyBox& box : boxes)
@@ -77,7 +77,7 @@ PrefetchPattern WideArray::prefetch_custom(const AnyTable& table, const Prefetch
     return units_->prefetch_custom(of_units, how);
 }
 
-bool WideArray::is_prefetched(Indices i) const { return units_->is_prefetched(first_unit(i)); }
+bool WideElements::is_prefetched(Indices i) const { return units_->is_prefetched(first_unit(i)); }
 
 std::vector<Rank> WideArray::grid() const {
     std::vector<Rank> grid = units_->grid();
@@ -110,8 +110,8 @@ void WideArray::assign(const AnyArray& from) {
     units_->assign(*other->units_);
 }
 
-void WideArray::update(Indices /*i*/, detail::Code /*code*/, const void* /*value*/, const void* /*expected*/,
-                       void* /*before*/) {
+void WideElements::update(Indices /*i*/, detail::Code /*code*/, const void* /*value*/,
+                          const void* /*expected*/, void* /*before*/) {
     throw Error("an atomic update of an element of " + std::to_string(element_bytes_) + " bytes",
                 "elements of 1, 2, 4, 8 and 16 bytes have it",
                 "use such a dtype, or an array for each field");
@@ -131,7 +131,7 @@ std::unique_ptr<AnyGather> WideArray::make_gather(Indices /*indices*/) const {
                 "elements of 1, 2, 4, 8 and 16 bytes have it", "use take(), or prefetch_custom");
 }
 
-WideArray::UnitPlaces::UnitPlaces(const WideArray& array, const Places& of) {
+WideElements::UnitPlaces::UnitPlaces(const WideElements& array, const Places& of) {
     if (of.box.lower.empty()) {
         indices = array.all_units(of.indices);
         places.indices = indices;
@@ -142,13 +142,13 @@ WideArray::UnitPlaces::UnitPlaces(const WideArray& array, const Places& of) {
     if (!places.steps.empty()) places.steps.push_back(1);
 }
 
-std::vector<std::int64_t> WideArray::first_unit(Indices i) const {
+std::vector<std::int64_t> WideElements::first_unit(Indices i) const {
     std::vector<std::int64_t> unit(i.begin(), i.end());
     unit.push_back(0);
     return unit;
 }
 
-std::vector<std::int64_t> WideArray::all_units(Indices indices) const {
+std::vector<std::int64_t> WideElements::all_units(Indices indices) const {
     std::vector<std::int64_t> units;
     units.reserve(indices.size() / dimensions_ * (dimensions_ + 1) * static_cast<std::size_t>(units_of_one_));
     for (; !indices.empty(); indices = indices.subspan(dimensions_))
@@ -160,13 +160,13 @@ std::vector<std::int64_t> WideArray::all_units(Indices indices) const {
     return units;
 }
 
-AnyBox WideArray::boxed(AnyBox box) const {
+AnyBox WideElements::boxed(AnyBox box) const {
     box.lower.push_back(0);
     box.upper.push_back(units_of_one_);
     return box;
 }
 
-Plan WideArray::planned(Plan plan) const {
+Plan WideElements::planned(Plan plan) const {
     plan.element_bytes = unit_bytes_;
     plan.bounds = boxed(std::move(plan.bounds));
     if (!plan.grid.empty()) plan.grid.push_back(1);
@@ -175,7 +175,7 @@ Plan WideArray::planned(Plan plan) const {
 }
 
 /// Units of one element are of one rank.
-Stencil WideArray::of_units(const Stencil& stencil) const {
+Stencil WideElements::of_units(const Stencil& stencil) const {
     detail::check_stencil(stencil, dimensions_);
     std::vector<std::int64_t> depth(dimensions_ + 1);
     std::vector<bool> periodic(dimensions_ + 1);
@@ -186,7 +186,7 @@ Stencil WideArray::of_units(const Stencil& stencil) const {
     return {{depth.begin(), depth.end()}, stencil.corners, {periodic.begin(), periodic.end()}};
 }
 
-Observation WideArray::in_elements(Observation of_units) const {
+Observation WideElements::in_elements(Observation of_units) const {
     const auto units = static_cast<std::uint64_t>(units_of_one_);
     return {of_units.elements / units, of_units.left_out / units};
 }

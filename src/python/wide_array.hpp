@@ -13,14 +13,12 @@
 
 namespace nearfetch::python {
 
-class WideArray final : public AnyArray {
+/// How its elements are read, written and prefetched.
+class WideElements : public AnyArray {
   public:
     static constexpr std::size_t most_bytes = 64;
     /// Dimensions, without that of the units.
     static constexpr std::size_t most_dimensions = 3;
-
-    /// Collective. \throws Error for unsupported sizes and dimensions, and as DistributedArray
-    WideArray(DistributionKind kind, const Plan& plan);
 
     Rank owner(Indices i) const override;
     void read(Indices i, void* to) const override;
@@ -37,12 +35,6 @@ class WideArray final : public AnyArray {
     void evict_prefetch(PrefetchPattern pattern) override { units_->evict_prefetch(pattern); }
     bool is_prefetched(Indices i) const override;
 
-    std::vector<Rank> grid() const override;
-    std::vector<std::int64_t> local_shape(Rank of) const override;
-    std::span<std::byte> local() const override { return units_->local(); }
-    detail::IndexRanges local_indices(std::size_t dimension) const override {
-        return units_->local_indices(dimension);
-    }
     void get(const Places& places, std::span<std::byte> to) const override {
         units_->get(UnitPlaces(*this, places).places, to);
     }
@@ -64,24 +56,14 @@ class WideArray final : public AnyArray {
     void accumulate_ghosts(const detail::Combining& sum) override { units_->accumulate_ghosts(sum); }
     /// \throws Error
     void update(Indices i, detail::Code code, const void* value, const void* expected, void* before) override;
-    void fill(const void* value) override;
-    void assign(const AnyArray& from) override;
-    void resize(const Plan& plan) override { units_->resize(planned(plan)); }
-    PrefetchPattern prefetch(Pattern pattern, const Stencil& stencil, const Prefetch& how) override;
-    void observe(std::uint64_t limit_bytes) override { units_->observe(limit_bytes); }
-    Observation observed() const override { return in_elements(units_->observed()); }
-    Observation prefetch_observed(const Prefetch& how) override {
-        return in_elements(units_->prefetch_observed(how));
-    }
-    PrefetchTransfer prefetch_stencil_async(const Stencil& stencil, const Prefetch& how) override {
-        return units_->prefetch_stencil_async(of_units(stencil), how);
-    }
-    std::unique_ptr<AnyGather> make_gather(Indices indices) const override;
 
-  private:
+  protected:
+    /// Collective. \throws Error for unsupported sizes and dimensions, and as DistributedArray
+    WideElements(DistributionKind kind, const Plan& plan);
+
     /// The units of these elements. \pre `places` outlives it
     struct UnitPlaces {
-        UnitPlaces(const WideArray& array, const Places& of);
+        UnitPlaces(const WideElements& array, const Places& of);
         std::vector<std::int64_t> indices;
         Places places;
     };
@@ -99,6 +81,34 @@ class WideArray final : public AnyArray {
     std::int64_t units_of_one_;
     std::size_t dimensions_;
     std::unique_ptr<AnyArray> units_;
+};
+
+class WideArray final : public WideElements {
+  public:
+    /// As WideElements.
+    WideArray(DistributionKind kind, const Plan& plan) : WideElements(kind, plan) {}
+
+    std::vector<Rank> grid() const override;
+    std::vector<std::int64_t> local_shape(Rank of) const override;
+    std::span<std::byte> local() const override { return units_->local(); }
+    detail::IndexRanges local_indices(std::size_t dimension) const override {
+        return units_->local_indices(dimension);
+    }
+    void fill(const void* value) override;
+    void assign(const AnyArray& from) override;
+    void resize(const Plan& plan) override { units_->resize(planned(plan)); }
+    PrefetchPattern prefetch(Pattern pattern, const Stencil& stencil, const Prefetch& how) override;
+    void observe(std::uint64_t limit_bytes) override { units_->observe(limit_bytes); }
+    Observation observed() const override { return in_elements(units_->observed()); }
+    Observation prefetch_observed(const Prefetch& how) override {
+        return in_elements(units_->prefetch_observed(how));
+    }
+    PrefetchTransfer prefetch_stencil_async(const Stencil& stencil, const Prefetch& how) override {
+        return units_->prefetch_stencil_async(of_units(stencil), how);
+    }
+    std::unique_ptr<AnyGather> make_gather(Indices indices) const override;
+
+  private:
     detail::Agreement agreement_;
 };
 

@@ -40,15 +40,14 @@ struct NodeMemory {
     std::vector<bool> is_here;  ///< of each rank: whether it is on this node
 };
 
-class Job {
+/// The memory of a job as one rank sees it.
+class JobMemory {
   public:
-    Job() = default;
-    Job(const Job&) = delete;
-    Job& operator=(const Job&) = delete;
-    virtual ~Job() = default;
+    JobMemory() = default;
+    JobMemory(const JobMemory&) = delete;
+    JobMemory& operator=(const JobMemory&) = delete;
+    virtual ~JobMemory() = default;
 
-    virtual Rank rank() const noexcept = 0;
-    virtual Rank ranks() const noexcept = 0;
     /// This rank's memory from that address to the end of its segment; empty if no segment has the address.
     /// Segments have the same addresses in all ranks. They begin zeroed, at a place aligned to 4096 bytes.
     virtual std::span<std::byte> segment(std::uint64_t address) noexcept = 0;
@@ -66,7 +65,12 @@ class Job {
     virtual std::shared_ptr<void> keep(const std::byte* /*place*/) { return nullptr; }
     /// nullptr: this node's ranks share none.
     virtual const NodeMemory* node_memory() const noexcept { return nullptr; }
+};
 
+class Job : public JobMemory {
+  public:
+    virtual Rank rank() const noexcept = 0;
+    virtual Rank ranks() const noexcept = 0;
     /// An endpoint for the calling thread. It may be handed on to another one of the rank.
     virtual std::unique_ptr<Transport> endpoint() = 0;
     /// Whether threads other than the rank's first may have endpoints.

@@ -52,7 +52,7 @@ class VirtualThread final : public Job::Thread {
 
 ModelJob::ModelJob(Job& inner, const ModelSettings& settings, Network& network, ModelClock& clock,
                    VirtualRanks* ranks)
-    : inner_(inner),
+    : JobInFront(inner),
       settings_(settings),
       network_(network),
       clock_(clock),

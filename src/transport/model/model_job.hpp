@@ -24,7 +24,23 @@ namespace nearfetch {
 
 class VirtualRanks;
 
-class ModelJob final : public Job {
+/// A job with the memory of another one.
+class JobInFront : public Job {
+  public:
+    explicit JobInFront(Job& inner) : inner_(inner) {}
+
+    using Job::segment;
+    std::span<std::byte> segment(std::uint64_t address) noexcept override { return inner_.segment(address); }
+    AddedSegment add_segment(std::uint64_t bytes) override { return inner_.add_segment(bytes); }
+    void remove_segment(std::uint64_t address) override { inner_.remove_segment(address); }
+    bool is_idle(std::uint64_t address) const noexcept override { return inner_.is_idle(address); }
+    std::shared_ptr<void> keep(const std::byte* place) override { return inner_.keep(place); }
+
+  protected:
+    Job& inner_;
+};
+
+class ModelJob final : public JobInFront {
   public:
     /// \param ranks in virtual time, with its clock; else nullptr, and `clock` is the wall's
     ModelJob(Job& inner, const ModelSettings& settings, Network& network, ModelClock& clock,
@@ -32,12 +48,6 @@ class ModelJob final : public Job {
 
     Rank rank() const noexcept override { return inner_.rank(); }
     Rank ranks() const noexcept override { return inner_.ranks(); }
-    using Job::segment;
-    std::span<std::byte> segment(std::uint64_t address) noexcept override { return inner_.segment(address); }
-    AddedSegment add_segment(std::uint64_t bytes) override { return inner_.add_segment(bytes); }
-    void remove_segment(std::uint64_t address) override { inner_.remove_segment(address); }
-    bool is_idle(std::uint64_t address) const noexcept override { return inner_.is_idle(address); }
-    std::shared_ptr<void> keep(const std::byte* place) override { return inner_.keep(place); }
     std::unique_ptr<Transport> endpoint() override;
     bool threads() const noexcept override { return inner_.threads(); }
     std::uint64_t atomic(Rank target, std::uint64_t address, AtomicOp op, std::uint64_t operand,
@@ -70,7 +80,6 @@ class ModelJob final : public Job {
     std::uint64_t delay_ns();
     std::uint64_t due_ns(Rank target, std::uint64_t size_bytes);
 
-    Job& inner_;
     const ModelSettings settings_;
     Network& network_;
     ModelClock& clock_;
