@@ -29,23 +29,21 @@ int main(int argc, char** argv) {
     programs::Program program("threads_on_mpi", "Checks arrays in several threads on a real network.");
     bool is_short = false;
     program.options().add_flag("--short", is_short, "blocks and three tasks alone");
-    return program.run(
-        argc, argv, [] { return std::uint64_t{1} << 20; },
-        [&is_short](programs::Run& run) {
-            run.begin();
-            bool right = can_spawn() || says_that_it_cannot();
-            const auto failed = [&](const char* which) {
-                std::fprintf(stderr, "rank %d: %s\n", rank(), which);
-                right = false;
-            };
-            for (const thread_cases::Way way : thread_cases::ways)
-                for (const int tasks : {3, 1}) {
-                    thread_cases::run<Block>(way, tasks, failed);
-                    if (is_short) break;
-                    thread_cases::run<Cyclic>(way, tasks, failed);
-                }
-            run.note("threads", can_spawn() ? 1 : 0);
-            run.result(0, right);
-            run.end();
-        });
+    return program.run(argc, argv, [&is_short](programs::Run& run) {
+        run.begin();
+        bool right = can_spawn() || says_that_it_cannot();
+        const auto failed = [&](const char* which) {
+            std::fprintf(stderr, "rank %d: %s\n", rank(), which);
+            right = false;
+        };
+        for (const thread_cases::Way way : thread_cases::ways)
+            for (const int tasks : {3, 1}) {
+                thread_cases::run<Block>(way, tasks, failed);
+                if (is_short) break;
+                thread_cases::run<Cyclic>(way, tasks, failed);
+            }
+        run.note("threads", can_spawn() ? 1 : 0);
+        run.result(0, right);
+        run.end();
+    });
 }
