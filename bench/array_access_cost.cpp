@@ -192,9 +192,7 @@ class Kinds {
         barrier();
         if (rank() == 0) local_.assign(far_.local().begin(), far_.local().end());
         barrier();
-        // The other rank's part: at the same address as this one's.
-        const auto some = allocate<double>(1);
-        others_ = (some + (far_.own(far_.own_box().lower) - some.local())).at_rank(programs::other_rank());
+        others_ = &far_(far_.layout().global(programs::other_rank(), {0})[0]);
     }
 
     void measure(programs::Run& run) {

@@ -43,11 +43,8 @@ def main() -> int:
     env["NEARFETCH_BUILD"] = str(options.build)
     if options.mode == "record":
         return record(options, command, env)
-    settings = dict(word.split("=", 1) for word in options.set)
-    if options.mode == "plain":
-        # For programs that use nearfetch themselves.
-        env.update({f"NEARFETCH_{name.upper()}": value for name, value in settings.items()})
-    else:
+    if options.mode != "plain":
+        settings = dict(word.split("=", 1) for word in options.set)
         command = nearfetch_run(options.build, options.mode, settings, family=options.family) + command
     print("+", " ".join(command), flush=True)
     return run(command, env, options.timeout)

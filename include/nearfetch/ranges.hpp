@@ -36,7 +36,8 @@ class ElementReference : public DistributedArray<T, N, D>::Element {
         Element::operator=(other);
         return *this;
     }
-    friend void swap(const ElementReference& a, const ElementReference& b) {
+    // The elements may be of other ranks.
+    friend void swap(const ElementReference& a, const ElementReference& b) {  // NOLINT: it may fail
         const T value = a;
         a = b;
         b = value;

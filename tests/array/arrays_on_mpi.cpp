@@ -3,7 +3,9 @@
 // Array functions that need messages of a real transport: resizing, contributions (without a thread that
 // answers), gathers by runs or packed by the owner, and slices that ranks of a node share.
 
-#include <cstdlib>
+#include <stdlib.h>
+
+#include <CLI/CLI.hpp>
 #include <nearfetch/array.hpp>
 #include <nearfetch/gather.hpp>
 
@@ -72,7 +74,7 @@ bool gathers() {
 }
 
 /// All ranks of a node want the same slices of the other nodes, at the same time.
-bool shares_fetches() {
+bool shares_fetches(bool on_nodes) {
     const std::int64_t count = 4000;
     BlockArray<double, 1> a({count});
     BlockArray<std::int64_t, 1> shared({ranks()});
@@ -87,19 +89,22 @@ bool shares_fetches() {
     }
     shared(rank()) = static_cast<std::int64_t>(prefetch_statistics().bytes_from_node);
     barrier();
-    return right && (shared.sum() > 0) == (std::getenv("NEARFETCH_NODE_RANKS") != nullptr);
+    return right && (shared.sum() > 0) == on_nodes;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
     programs::Program program("arrays_on_mpi", "Checks arrays on a real network.");
-    return program.run(argc, argv, [](programs::Run& run) {
+    bool on_nodes = false;
+    const auto make_nodes = [&on_nodes] { on_nodes = setenv("NEARFETCH_NODE_RANKS", "2", 1) == 0; };
+    program.options().add_flag_callback("--nodes", make_nodes, "two ranks count as a node");
+    return program.run(argc, argv, [&on_nodes](programs::Run& run) {
         run.begin();
         const bool kept = keeps_elements();
         const bool added = adds_contributions();
         const bool gathered = gathers();
-        const bool shared = shares_fetches();
+        const bool shared = shares_fetches(on_nodes);
         run.result(0, kept && added && gathered && shared);
         run.end();
     });
