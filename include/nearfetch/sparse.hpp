@@ -72,11 +72,16 @@ class SparseMatrix {
         : structure_(rows, columns, sizeof(T), agreement_, where) {
         const detail::Collective call("SparseMatrix", where);
         std::vector<Index<2>> indices;
+        indices.reserve(own.size());
         for (const Triplet<T>& one : own)
             indices.push_back({one.row, one.column});
-        insert("SparseMatrix", indices, true);
-        for (const Triplet<T>& one : own)
-            own_values()[static_cast<std::size_t>(structure_.own_number({one.row, one.column}))] = one.value;
+        const bool in_order = std::ranges::is_sorted(indices);  // then the n-th has the number n
+        insert("SparseMatrix", std::move(indices), true);
+        for (std::size_t n = 0; n < own.size(); ++n) {
+            const std::size_t number =
+                in_order ? n : static_cast<std::size_t>(structure_.own_number({own[n].row, own[n].column}));
+            own_values()[number] = own[n].value;
+        }
         barrier();
     }
     SparseMatrix(const SparseMatrix&) = delete;

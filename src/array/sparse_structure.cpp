@@ -113,7 +113,7 @@ void SparseStructure::check_own(const char* what, std::span<const Index<2>> sort
 
 SparseStructure::Insertion SparseStructure::prepare(const char* what, std::vector<Index<2>> indices,
                                                     bool distinct, Gathering& gathering) const {
-    std::sort(indices.begin(), indices.end());
+    if (!std::ranges::is_sorted(indices)) std::ranges::sort(indices);
     check_own(what, indices, distinct);
     std::vector<Index<2>> before;
     for (std::int64_t i = first_row_; i < end_row_; ++i)
