@@ -264,7 +264,7 @@ def wrong_files(folder):
         (folder / "folder.npy").mkdir()
         np.save(folder / "objects.npy", np.array([None, 1]), allow_pickle=True)
         np.save(folder / "number.npy", np.float64(3))
-        np.save(folder / "long.npy", np.zeros(2, "V40"))
+        np.save(folder / "long.npy", np.zeros(2, "V80"))
         np.save(folder / "cut.npy", np.zeros(1000))
         with open(folder / "cut.npy", "r+b") as file:
             file.truncate(5000)
@@ -279,7 +279,7 @@ def wrong_files(folder):
         (lambda: load(folder / "objects.npy"), "Python objects"),
         (lambda: load(folder / "text.h5"), "rank 0: OSError"),
         (lambda: load(folder / "number.npy"), "has 0 dimensions"),
-        (lambda: load(folder / "long.npy"), "40 bytes each"),
+        (lambda: load(folder / "long.npy"), "80 bytes"),
         (lambda: load(folder / "right.npy", "f8"), "the file has the dtype float32"),
         (lambda: load(folder / "right.npy", shape=(3, 2)), "the file has the shape (2, 3)"),
         (lambda: load(folder / "right.txt"), "its format is not known"),
