@@ -10,6 +10,7 @@ import itertools
 import sys
 
 import numpy as np
+from array_checks import refused
 
 import nearfetch
 from nearfetch import BlockArray, CyclicArray, SparseMatrix, barrier, launch, ranks, statistics
@@ -112,16 +113,6 @@ def sparse_phases() -> None:
         assert statistics()["prefetch_entries"] == outer
         assert s[0, 0] == 1
     assert statistics()["prefetch_entries"] == begin
-
-
-def refused(call, words: str) -> None:
-    """Asserts that it is an Error with these words."""
-    try:
-        call()
-    except nearfetch.Error as problem:
-        assert words in str(problem), problem
-    else:
-        raise AssertionError(f"not refused: {words}")
 
 
 def errors() -> None:

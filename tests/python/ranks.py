@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Optional, Sequence
 
@@ -64,3 +66,21 @@ def run(
         f"{command}: {done.returncode}\n{done.stdout}{done.stderr}"
     )
     return done.stdout if expect == 0 else done.stdout + done.stderr
+
+
+def ends_by_interrupt(process: subprocess.Popen[str], folder: Path) -> None:
+    """Asserts that Ctrl-C ends a process, once each of its two ranks has made its file in the folder."""
+    try:
+        end = time.monotonic() + 60
+        while not all((folder / str(rank)).exists() for rank in range(2)):
+            assert time.monotonic() < end and process.poll() is None, process.communicate()[0]
+            time.sleep(0.01)
+        time.sleep(0.2)  # from there into it
+        process.send_signal(signal.SIGINT)
+        # It takes half a second, and longer on a busy machine; nothing else ends it.
+        said, _ = process.communicate(timeout=10)
+        assert process.returncode != 0, said
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()

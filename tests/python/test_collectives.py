@@ -15,7 +15,7 @@ from typing import Optional
 
 import pytest
 from launch import environment
-from ranks import BUILD, FAMILIES, SOURCE, need_family, need_native, run
+from ranks import BUILD, FAMILIES, SOURCE, ends_by_interrupt, need_family, need_native, run
 
 import nearfetch
 from nearfetch.mpiexec import mpiexec, without_nearfetch
@@ -131,20 +131,7 @@ def test_ctrl_c_ends_it_whatever_the_ranks_are_in(family, way, tmp_path):
     if family:
         need_family(family)
     process = started(WAYS[way], tmp_path, family)
-    try:
-        end = time.monotonic() + 60
-        while not all((tmp_path / str(rank)).exists() for rank in range(2)):
-            assert time.monotonic() < end and process.poll() is None, process.communicate()[0]
-            time.sleep(0.01)
-        time.sleep(0.2)  # from there into it
-        process.send_signal(signal.SIGINT)
-        # It takes half a second, and longer on a busy machine; nothing else ends it.
-        said, _ = process.communicate(timeout=10)
-        assert process.returncode != 0, said
-    finally:
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.communicate()
+    ends_by_interrupt(process, tmp_path)
 
 
 def test_a_program_that_handles_ctrl_c_goes_on(tmp_path):

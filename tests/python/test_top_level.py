@@ -4,15 +4,13 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 import textwrap
-import time
 
 import pytest
 from launch import environment
-from ranks import BUILD, FAMILIES, SOURCE, need_family, need_native, run
+from ranks import BUILD, FAMILIES, SOURCE, ends_by_interrupt, need_family, need_native, run
 
 import nearfetch
 from nearfetch.mpiexec import mpiexec, without_nearfetch
@@ -330,19 +328,7 @@ def test_ctrl_c(family, waits, tmp_path):
         text=True,
         start_new_session=True,
     )
-    try:
-        end = time.monotonic() + 60
-        while not all((tmp_path / str(rank)).exists() for rank in range(2)):
-            assert time.monotonic() < end and process.poll() is None, process.communicate()[0]
-            time.sleep(0.01)
-        time.sleep(0.2)  # from there into it
-        process.send_signal(signal.SIGINT)
-        said, _ = process.communicate(timeout=10)
-        assert process.returncode != 0, said
-    finally:
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.communicate()
+    ends_by_interrupt(process, tmp_path)
 
 
 def test_the_functions_are_there():

@@ -10,8 +10,8 @@ import sys
 import threading
 
 import numpy as np
+from array_checks import refused
 
-import nearfetch
 from nearfetch import allreduce, barrier, bcast, gather, launch, rank, ranks
 
 DTYPES = ("?", "i1", "u2", "i8", "f4", "f8", "c16", ">f8")
@@ -79,16 +79,6 @@ def gathered() -> None:
         assert (seen is None) == (rank() != root)
         for one, part in enumerate(seen or ()):
             same(part, np.full(one, one))
-
-
-def refused(call, words: str) -> None:
-    """Asserts that it is an Error with these words."""
-    try:
-        call()
-    except nearfetch.Error as problem:
-        assert words in str(problem), problem
-    else:
-        raise AssertionError(f"not refused: {words}")
 
 
 def errors() -> None:
