@@ -35,7 +35,7 @@ KNOWN = {
     "hash_table": Program("hash_table"),
     "nearby": Program("nearby", keeps_all=False),
     "coarray_transpose": Program("coarray_transpose", ("--columns", 60, "--rounds", 3), keeps_all=False),
-    # It writes what is leased. Leases and their budgets are times of the clock, so a busy machine has other hits.
+    # It writes what is leased. Leases and budgets are times of the clock: a busy machine has other hits.
     "assimilation": Program("assimilation", ("--cycles", 3, "--no-check"), keeps_all=False, tolerance=0.1),
 }
 SMALL = Program("nearby", ("--rounds", 4, "--changes", 0))
