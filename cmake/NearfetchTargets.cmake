@@ -351,7 +351,8 @@ function(nearfetch_mpi_program name)
         target_compile_definitions(${target} PRIVATE NEARFETCH_MPI_${FAMILY}=1)
         target_link_libraries(${target} PRIVATE nearfetch_mpi_${NEARFETCH_SIMULATED_FAMILY} ${arg_LINK} nearfetch_options)
         # Its calls of MPI are those of the interposer that it has, whatever the process has loaded.
-        target_link_options(${target} PRIVATE -Wl,-Bsymbolic -Wl,-z,defs)
+        # SMPI copies the file for each rank, so it has no symbols for debuggers.
+        target_link_options(${target} PRIVATE -Wl,-Bsymbolic -Wl,-z,defs -Wl,--strip-all)
         add_dependencies(programs-${name} ${target})
     endif()
 endfunction()
