@@ -19,6 +19,7 @@ import sys
 from typing import Any, Iterator, Optional, Sequence, Union
 
 from nearfetch.advanced import locate, places
+from nearfetch.assigning import assign_elements, copy_elements
 from nearfetch.bulk_access import ArrayTransfer, BulkAccess
 from nearfetch.dense import BLOCK, BLOCK_CYCLIC, CYCLIC, ArrayLayout, Dense
 from nearfetch.elements import bytes_of, checked_dtype, without_padding
@@ -27,8 +28,8 @@ from nearfetch.gathering import Gather
 from nearfetch.indexing import pieces_of, scattered
 from nearfetch.native import _native
 from nearfetch.numerical import np
-from nearfetch.numpy_functions import refuse
 from nearfetch.numpy_methods import NumpyMethods
+from nearfetch.numpy_registry import refuse
 from nearfetch.prefetching import (
     ArrayPrefetching,
     EachDimension,
@@ -38,6 +39,7 @@ from nearfetch.prefetching import (
     for_each_dimension,
     values_of,
 )
+from nearfetch.selecting import masked
 
 __all__ = [
     "ArrayTransfer",
@@ -103,11 +105,14 @@ class DistributedArray(ArrayPrefetching, BulkAccess, NumpyMethods):
 
         Keys are those of numpy, without new axes: integers, slices, an ellipsis, arrays of indices, and masks
         of the first dimensions. Own and prefetched elements are read locally. The others come in one message
-        or two from each owner, a box in a few. Raises IndexingError for other keys and out of bounds.
+        or two from each owner, a box in a few. A distributed mask gives a distributed vector: all ranks call
+        it. Raises IndexingError for other keys and out of bounds.
         """
         if self._read(key):
             return self._element_read()
         self._check_no_field(key)
+        if isinstance(key, Dense) and key.dtype == bool:
+            return masked(self, key)
         named = locate(key, self._lower, self._upper)
         found = np.empty(named.shape, self._dtype)
         self._native.get(*named.where, bytes_of(found))
@@ -117,8 +122,13 @@ class DistributedArray(ArrayPrefetching, BulkAccess, NumpyMethods):
         """Writes an element, or what numpy selects: `value` is broadcast and converted as in numpy.
 
         Of an index that an array names twice the last value counts. With a distributed mask each rank writes
-        the scalar `value` to its own elements. Messages and errors are those of reading.
+        the scalar `value` to its own elements. A distributed value is collective: each rank reads what it
+        is to own of it. Messages and errors are those of reading.
         """
+        if isinstance(value, Dense):
+            self._check_no_field(key)
+            assign_elements(self, key, value)
+            return
         try:
             self._cell[0] = value
         except (TypeError, ValueError):
@@ -259,7 +269,8 @@ class DistributedArray(ArrayPrefetching, BulkAccess, NumpyMethods):
     def assign(self, source: DistributedArray) -> None:
         """Copies the elements of an array with any distribution. Collective.
 
-        Raises Error unless it has the same bounds and dtype.
+        Each rank moves what it owns of one of the arrays, and no more. Raises Error unless the source has
+        the same bounds and dtype.
         """
         if not isinstance(source, DistributedArray):
             raise Error(
@@ -270,7 +281,7 @@ class DistributedArray(ArrayPrefetching, BulkAccess, NumpyMethods):
                 f"assign of {source.dtype} to {self._dtype} (elements are copied as they are): "
                 "use the same dtype"
             )
-        self._native.assign(source._native)
+        copy_elements(source, self)
 
     copy_from = assign
 

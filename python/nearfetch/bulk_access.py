@@ -91,7 +91,7 @@ class BulkAccess(Dense):
         twice the last value counts. Raises IndexingError as `take()` does.
         """
         rows, shape = self._named(indices)
-        given = np.asarray(values)
+        given = np.asarray(_not_distributed(values))
         if given.size:
             values = self._values(shape, np.resize(given, shape))
             self._native.put([], [], [], bytes_of(rows), bytes_of(values))
@@ -196,7 +196,7 @@ class BulkAccess(Dense):
     def _values(self, shape: tuple[int, ...], values: Any) -> np.ndarray:
         """What is written: broadcast and converted as numpy does in an assignment."""
         made = np.empty(shape, self._dtype)
-        made[...] = values
+        made[...] = _not_distributed(values)
         return made
 
     def _casted(self, shape: tuple[int, ...], values: Any) -> np.ndarray:
@@ -218,3 +218,13 @@ class BulkAccess(Dense):
     def _kind(self) -> str:
         # The native side computes with numbers in native byte order.
         return self._dtype.kind if self._dtype.isnative else "V"
+
+
+def _not_distributed(values: Any) -> Any:
+    """Raises Error for a distributed array: what is written is fetched first, and nothing says so."""
+    if isinstance(values, Dense):
+        raise Error(
+            f"values in a {type(values).__name__} (this rank would fetch all of it): use np.asarray() of it, "
+            "or a[...] = values in all ranks"
+        )
+    return values

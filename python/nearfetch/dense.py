@@ -62,6 +62,18 @@ class ArrayLayout(NamedTuple):
         whole = self._replace(bounds=bounds, grid=grid, block=block)
         return whole if keepdims else whole.in_order(kept)
 
+    def with_bounds(self, axis: int, bounds: tuple[int, int]) -> ArrayLayout:
+        """With other indices in a dimension."""
+        return self._replace(bounds=(*self.bounds[:axis], bounds, *self.bounds[axis + 1 :]))
+
+    def with_axis(self, axis: int, extent: int) -> ArrayLayout:
+        """With one dimension more, which is not distributed."""
+        return self._replace(
+            bounds=(*self.bounds[:axis], (0, extent), *self.bounds[axis:]),
+            grid=(*self.grid[:axis], 1, *self.grid[axis:]),
+            block=(*self.block[:axis], 1, *self.block[axis:]) if self.block else (),
+        )
+
     def as_blocks(self) -> ArrayLayout:
         """With one block per rank."""
         return self._replace(distribution=BLOCK, block=())
@@ -230,19 +242,28 @@ def redistributed(array: Dense, layout: ArrayLayout) -> Dense:
     """The array in another layout with the same bounds; itself if it has that. Collective."""
     if array._layout == layout:
         return array
-    if BLOCK not in (array._distribution, layout.distribution):
-        array = redistributed(array, layout.as_blocks())
     copied = new_array(layout, array.dtype)
-    if layout.distribution == BLOCK:
-        copied._native.assign(array._native)
-        return copied
-    # A box has a box of each rank's elements, so that writing moves no others; reading would.
-    if array.local.size:
-        own = [array._own_indices(dimension) for dimension in range(array.ndim)]
-        lower, upper = [one.start for one in own], [one.stop for one in own]
-        copied._native.put(lower, upper, [], b"", bytes_of(array.local))
-    _native.barrier()
+    copy_between(array, copied)
     return copied
+
+
+def copy_between(source: Dense, target: Dense) -> None:
+    """Copies all elements between arrays of the same bounds and dtype. Collective.
+
+    Each rank reads what it owns of the one, or writes what it owns of the other: of what is in blocks that is
+    a box of each rank's elements, so that nothing else is moved.
+    """
+    if target._distribution == BLOCK or target._layout == source._layout:
+        target._native.assign(source._native)
+    elif source._distribution == BLOCK:
+        _native.barrier()  # nobody uses the old elements any more
+        if source.local.size:
+            own = [source._own_indices(dimension) for dimension in range(source.ndim)]
+            lower, upper = [one.start for one in own], [one.stop for one in own]
+            target._native.put(lower, upper, [], b"", bytes_of(source.local))
+        _native.barrier()
+    else:
+        copy_between(redistributed(source, source._layout.as_blocks()), target)
 
 
 def _numpy_part(array: Dense, operand: np.ndarray) -> np.ndarray:

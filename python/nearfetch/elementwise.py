@@ -24,7 +24,7 @@ from nearfetch.errors import Error
 from nearfetch.native import _native
 from nearfetch.numerical import np
 
-__all__ = ["elementwise", "filled", "write"]
+__all__ = ["converted", "elementwise", "filled", "write"]
 
 
 def elementwise(
@@ -91,6 +91,16 @@ def filled(what: str, array: Dense, dtype: Any, value: Any) -> Dense:
         if value is not None:
             write(what, made, np.asarray(value).astype(known))
             _native.barrier()
+    return made
+
+
+def converted(what: str, array: Dense, dtype: Any) -> Dense:
+    """A copy in another dtype. Collective under the name `what`."""
+    known = np.dtype(dtype)
+    with collective(what, array._layout, str(known)):
+        made = new_array(array._layout, known)
+        made.local[...] = array.local.astype(known, copy=False)
+        _native.barrier()
     return made
 
 

@@ -2,20 +2,26 @@
 """numpy's protocols and methods of dense arrays (NEP 13 and NEP 18).
 
 Operators and ufuncs work on own parts (`elementwise`). Reductions are collective (`reductions`), products
-too (`products`). What would fetch all elements to each rank is refused (`numpy_functions`).
+too (`products`). What would fetch all elements to each rank is refused (`numpy_registry`).
 """
 
 from __future__ import annotations
 
 import operator
-from typing import Any, Callable, Sequence
+from typing import Any, Callable, Optional, Sequence
 
 from nearfetch import numpy_functions as functions
+from nearfetch import numpy_reductions as reductions
+from nearfetch.cumulative import cumprod, cumsum
 from nearfetch.dense import Dense
 from nearfetch.elements import Elements
-from nearfetch.elementwise import elementwise
+from nearfetch.elementwise import converted, elementwise
 from nearfetch.errors import Error
 from nearfetch.numerical import np
+from nearfetch.numpy_registry import call_function
+from nearfetch.rearranging import reshaped, squeezed, transposed
+from nearfetch.selecting import nonzero
+from nearfetch.sorting import argsort
 
 __all__ = ["NumpyMethods"]
 
@@ -50,7 +56,7 @@ class NumpyMethods(np.lib.mixins.NDArrayOperatorsMixin, Dense):
     def __array_function__(
         self, function: Any, types: Sequence[type], args: Sequence[Any], kwargs: dict[str, Any]
     ) -> Any:
-        return functions.call_function(function, args, kwargs)
+        return call_function(function, args, kwargs)
 
     # What has no elements to compare is equal to no array, and an array stays a key of dictionaries.
 
@@ -98,7 +104,7 @@ class NumpyMethods(np.lib.mixins.NDArrayOperatorsMixin, Dense):
         """A copy in another dtype; the array itself if it has that and `copy` is false. Collective."""
         if not copy and self._dtype == np.dtype(dtype):
             return self
-        return functions.converted("astype", self, dtype)
+        return converted("astype", self, dtype)
 
     @property
     def T(self) -> Any:
@@ -107,26 +113,89 @@ class NumpyMethods(np.lib.mixins.NDArrayOperatorsMixin, Dense):
         The grid is reversed, too. A rank reads what it is to own of its owners. A vector is returned as
         it is.
         """
-        return functions.transposed(self)
+        return transposed(self)
 
     def transpose(self, *axes: Any) -> Any:
         """As `T`, or with the dimensions in the order `axes`. Collective."""
         named = axes[0] if len(axes) == 1 and (axes[0] is None or np.iterable(axes[0])) else axes or None
-        return functions.transposed(self, named)
+        return transposed(self, named)
+
+    # The same elements in another shape: copies. Collective.
+
+    def reshape(self, *shape: Any) -> Any:
+        """A copy in another shape, in blocks; -1 is the extent that is left. Collective.
+
+        Elements keep their order by indices. A rank writes its own to their new owners. Raises Error for a
+        shape of more or fewer elements.
+        """
+        return reshaped(self, shape[0] if len(shape) == 1 else shape)
+
+    def ravel(self) -> Any:
+        """A copy as a vector in blocks, in the order of indices. Collective."""
+        return np.ravel(self)
+
+    flatten = ravel
+    squeeze = squeezed
+
+    # Element by element.
+
+    def clip(self, min: Any = None, max: Any = None, out: Any = None) -> Any:
+        """Elements within limits, which may be arrays. Collective, as `np.clip`."""
+        return np.clip(self, min, max, out=out)
+
+    def round(self, decimals: int = 0, out: Any = None) -> Any:
+        """Elements rounded to so many decimals. Collective."""
+        return np.round(self, decimals, out=out)
+
+    def conj(self) -> Any:
+        """Conjugated elements. Collective."""
+        return np.conjugate(self)
 
     # Reductions. Collective. Over all dimensions: a scalar, the same on all ranks; with `keepdims` a numpy
     # array. Over some: a distributed array of the remaining dimensions, on a balanced grid. They raise Error
-    # for `out`, IndexingError for an `axis` that is not there.
+    # for an `out` of another shape, IndexingError for an `axis` that is not there.
 
-    sum = functions.sum_
-    prod = functions.prod
-    min = functions.min_
-    max = functions.max_
-    any = functions.any_
-    all = functions.all_
-    mean = functions.mean_
-    var = functions.var
-    std = functions.std
-    argmin = functions.argmin
-    argmax = functions.argmax
+    sum = reductions.sum_
+    prod = reductions.prod
+    min = reductions.min_
+    max = reductions.max_
+    any = reductions.any_
+    all = reductions.all_
+    mean = reductions.mean_
+    var = reductions.var
+    std = reductions.std
+    argmin = reductions.argmin
+    argmax = reductions.argmax
+    cumsum = cumsum
+    cumprod = cumprod
+    nonzero = nonzero
+    argsort = argsort
     dot = functions.dot
+
+    # The array API standard.
+
+    def __array_namespace__(self, api_version: Optional[str] = None) -> Any:
+        """The functions of the array API standard that distributed arrays have: `nearfetch.array_api`.
+
+        Raises ValueError for a version of the standard that is not known.
+        """
+        from nearfetch import array_api  # which needs the arrays
+
+        array_api.check_version(api_version)
+        return array_api
+
+    @property
+    def device(self) -> str:
+        """Always "cpu"."""
+        return "cpu"
+
+    def to_device(self, device: str, /, *, stream: Any = None) -> Any:
+        """The array itself. Raises ValueError for another device than "cpu"."""
+        if device != "cpu" or stream is not None:
+            raise ValueError(f"an array on {device!r} (elements are in the memory of ranks): use 'cpu'")
+        return self
+
+    @property
+    def mT(self) -> Any:
+        """A copy with the last two dimensions exchanged. Collective."""
+        return np.swapaxes(self, -1, -2)

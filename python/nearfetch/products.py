@@ -25,7 +25,7 @@ from nearfetch.dense import (
 from nearfetch.errors import Error
 from nearfetch.native import _native
 from nearfetch.numerical import np
-from nearfetch.reductions import combined, reduced
+from nearfetch.reductions import Over, combined, reduced
 
 __all__ = ["inner", "matmul", "norm", "outer"]
 
@@ -75,10 +75,10 @@ def inner(what: str, a: Any, b: Any, multiply: Callable[..., Any] = np.dot) -> A
     assert array is not None
     check_operand(array, b)
 
-    def partial() -> list[np.ndarray]:
+    def partial(chosen: Any) -> list[np.ndarray]:
         return [np.asarray(multiply(part_of(array, a).reshape(-1), part_of(array, b).reshape(-1)))]
 
-    return combined(what, array, tuple(range(array.ndim)), partial, _added, False)
+    return combined(what, array, Over(), partial, _added)
 
 
 def outer(what: str, a: Any, b: Any) -> Dense:
@@ -120,9 +120,8 @@ def norm(what: str, array: Dense, order: Any = None, axis: Any = None, keepdims:
     def found(
         ufunc: np.ufunc, of: Callable[[np.ndarray], Any], finish: Callable[[Any], Any] = lambda total: total
     ) -> Any:
-        return reduced(
-            what, ufunc, array, axis, keepdims=keepdims, prepare=lambda own: of(sizes(own)), finish=finish
-        )
+        over = Over(axis=axis, keepdims=keepdims)
+        return reduced(what, ufunc, array, over, prepare=lambda own: of(sizes(own)), finish=finish)
 
     if order is None or order == 2:
         return found(np.add, np.square, np.sqrt)
@@ -134,7 +133,7 @@ def norm(what: str, array: Dense, order: Any = None, axis: Any = None, keepdims:
 
 
 def _matrix_vector(what: str, matrix: Dense, vector: Any, axis: int) -> Dense:
-    def partial() -> list[np.ndarray]:
+    def partial(chosen: Any) -> list[np.ndarray]:
         if isinstance(vector, Dense):
             _native.barrier()
             part = vector._read_product([matrix._own_indices(axis)])
@@ -144,7 +143,7 @@ def _matrix_vector(what: str, matrix: Dense, vector: Any, axis: int) -> Dense:
         return [np.expand_dims(own @ part if axis == 1 else part @ own, axis)]
 
     said = (str(vector.dtype), vector._layout if isinstance(vector, Dense) else None)
-    return combined(what, matrix, (axis,), partial, _added, False, said)
+    return combined(what, matrix, Over(axis=axis), partial, _added, said)
 
 
 def _matrix_product(what: str, a: Matrix, b: Matrix) -> Dense:

@@ -10,52 +10,72 @@ which is a distributed array. So no rank holds more than its share.
 from __future__ import annotations
 
 import operator
-from typing import Any, Callable, Optional, Sequence
+from typing import Any, Callable, NamedTuple, Optional, Sequence
 
-from nearfetch.dense import Dense, check_operand, checked_operand, collective, new_array, part_of, shape_of
+from nearfetch.dense import (
+    ArrayLayout,
+    Dense,
+    check_operand,
+    checked_operand,
+    collective,
+    new_array,
+    part_of,
+    shape_of,
+)
 from nearfetch.errors import Error, IndexingError
 from nearfetch.native import _native
 from nearfetch.numerical import np
 
-__all__ = ["arg_extreme", "axes_of", "combined", "mean", "reduced", "variance"]
+__all__ = ["Over", "arg_extreme", "axes_of", "combined", "mean", "reduced", "variance"]
 
 Columns = Sequence[np.ndarray]
 """Results of the parts that have elements, along the last axis."""
+
+
+class Over(NamedTuple):
+    """numpy's arguments of a reduction.
+
+    `where`: True, or what can be broadcast to the array: a numpy array or a distributed one. `out`: for a
+    scalar a numpy array without dimensions, else a distributed array with the result's bounds.
+    """
+
+    axis: Any = None
+    dtype: Any = None
+    out: Any = None
+    keepdims: bool = False
+    initial: Any = None
+    where: Any = True
 
 
 def reduced(
     what: str,
     ufunc: np.ufunc,
     array: Dense,
-    axis: Any = None,
+    over: Over,
     *,
-    dtype: Any = None,
-    keepdims: bool = False,
-    initial: Any = None,
-    where: Any = True,
     prepare: Callable[[np.ndarray], np.ndarray] = lambda own: own,
     finish: Callable[[np.ndarray], np.ndarray] = lambda result: result,
 ) -> Any:
     """`ufunc.reduce` of `prepare(own elements)`; then `finish`. Collective under the name `what`.
 
     `ufunc` is associative and commutative. Raises Error if there is nothing to begin with: no elements
-    along `axis`, no `initial`, and no identity.
+    along the axis, or perhaps none that `where` leaves, no `initial`, and no identity.
     """
-    axes = axes_of(array, axis)
-    chosen = _chosen(what, array, where)
+    axes, initial, dtype = axes_of(array, over.axis), over.initial, over.dtype
+    if dtype is None and over.out is not None and ufunc in (np.add, np.multiply):
+        dtype = over.out.dtype
     # What has an identity begins with it in each part; anything else may begin with `initial` repeatedly.
     begins = {} if initial is None or ufunc.identity is not None else {"initial": initial}
     if ufunc.identity is None and initial is None:
-        _check_any(what, array, axes)
+        _check_any(what, array, axes, over.where)
 
-    def partial() -> list[np.ndarray]:
+    def partial(chosen: Any) -> list[np.ndarray]:
         own = prepare(array.local)
         if ufunc.identity is None and not begins and any(own.shape[axis] == 0 for axis in axes):
             own = np.zeros(
                 [1 if axis in axes else extent for axis, extent in enumerate(own.shape)], own.dtype
             )
-        taken = {} if chosen is True else {"where": part_of(array, chosen)}
-        return [ufunc.reduce(own, axis=axes, dtype=dtype, keepdims=True, **begins, **taken)]
+        return [ufunc.reduce(own, axis=axes, dtype=dtype, keepdims=True, where=chosen, **begins)]
 
     def combine(columns: Columns, counts: np.ndarray) -> np.ndarray:
         (column,) = columns
@@ -63,34 +83,33 @@ def reduced(
         same = column.dtype if column.dtype.kind in "biu" else None
         result = ufunc.reduce(column, axis=-1, dtype=same, **begins)
         if initial is not None and not begins:
-            result = ufunc(result, initial)
+            result = ufunc(result, np.asarray(initial).astype(result.dtype))
         return finish(result)
 
-    return combined(what, array, axes, partial, combine, keepdims, (str(dtype), initial))
+    return combined(what, array, over, partial, combine)
 
 
-def mean(what: str, array: Dense, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Any:
+def mean(what: str, array: Dense, over: Over) -> Any:
     """The mean, as `numpy.mean`."""
-    axes = axes_of(array, axis)
-    wide = _wide(array, dtype)
+    axes, wide = axes_of(array, over.axis), _wide(array, over.dtype)
 
-    def partial() -> list[np.ndarray]:
-        return [np.add.reduce(array.local, axis=axes, dtype=wide, keepdims=True)]
+    def partial(chosen: Any) -> list[np.ndarray]:
+        total = np.add.reduce(array.local, axis=axes, dtype=wide, keepdims=True, where=chosen)
+        return [total, *_own_counts(array, axes, chosen)]
 
     def combine(columns: Columns, counts: np.ndarray) -> np.ndarray:
         total = np.add.reduce(columns[0], axis=-1, dtype=wide)
-        return _narrow(array, dtype, total / int(counts.sum()))
+        result = np.asarray(total / _known_counts(columns[1:], counts).sum(axis=-1))
+        return _narrow(array, over.dtype, result.astype(total.dtype, copy=False))
 
-    return combined(what, array, axes, partial, combine, keepdims, (str(dtype),))
+    return combined(what, array, over, partial, combine)
 
 
 def variance(
     what: str,
     array: Dense,
-    axis: Any = None,
-    dtype: Any = None,
-    ddof: float = 0,
-    keepdims: bool = False,
+    over: Over,
+    ddof: float,
     finish: Callable[[np.ndarray], np.ndarray] = lambda result: result,
 ) -> Any:
     """The variance, as `numpy.var`; then `finish`.
@@ -98,36 +117,50 @@ def variance(
     Each part has its sum and the squares of the distances from its own mean. They are combined after Chan,
     Golub and LeVeque, *Algorithms for Computing the Sample Variance*, 1983.
     """
-    axes = axes_of(array, axis)
-    wide = _wide(array, dtype)
+    axes, wide = axes_of(array, over.axis), _wide(array, over.dtype)
 
-    def partial() -> list[np.ndarray]:
+    def partial(chosen: Any) -> list[np.ndarray]:
         own = np.asarray(array.local, wide)
-        count = max(1, int(np.prod([own.shape[axis] for axis in axes])))
-        total = np.add.reduce(own, axis=axes, keepdims=True)
-        far = own - total / count
+        known = _own_counts(array, axes, chosen)
+        count = known[0] if known else int(np.prod([own.shape[axis] for axis in axes]))
+        total = np.add.reduce(own, axis=axes, keepdims=True, where=chosen)
+        far = own - (total / np.maximum(count, 1)).astype(own.dtype)
         squares = far.real**2 + far.imag**2 if far.dtype.kind == "c" else far * far
-        return [total, np.add.reduce(squares, axis=axes, keepdims=True)]
+        return [total, np.add.reduce(squares, axis=axes, keepdims=True, where=chosen), *known]
 
     def combine(columns: Columns, counts: np.ndarray) -> np.ndarray:
-        totals, squares = columns
-        known = counts.astype(squares.dtype)
-        middle = np.add.reduce(totals, axis=-1, keepdims=True) / known.sum()
-        far = np.abs(totals / known - middle)
+        totals, squares = columns[:2]
+        known = _known_counts(columns[2:], counts).astype(squares.dtype)
+        count = known.sum(axis=-1, keepdims=True)
+        far = np.abs(totals / np.maximum(known, 1) - np.add.reduce(totals, axis=-1, keepdims=True) / count)
         everything = np.add.reduce(squares + known * far * far, axis=-1)
-        result = everything / max(float(counts.sum()) - ddof, 0)
-        return finish(_narrow(array, dtype, result))
+        result = everything / np.maximum(count[..., 0] - ddof, 0).astype(squares.dtype)
+        return finish(_narrow(array, over.dtype, result))
 
-    return combined(what, array, axes, partial, combine, keepdims, (str(dtype), ddof))
+    return combined(what, array, over, partial, combine, (ddof,))
 
 
-def arg_extreme(what: str, array: Dense, axis: Optional[int] = None, keepdims: bool = False) -> Any:
+def _own_counts(array: Dense, axes: tuple[int, ...], chosen: Any) -> list[np.ndarray]:
+    """How many own elements a mask chooses along `axes`; nothing without a mask."""
+    if chosen is True:
+        return []
+    every = np.broadcast_to(chosen, array.local.shape)
+    return [np.add.reduce(every, axis=axes, dtype=np.int64, keepdims=True)]
+
+
+def _known_counts(columns: Columns, counts: np.ndarray) -> np.ndarray:
+    """How many elements each part has: those that a mask chooses, else all."""
+    return columns[0] if columns else counts
+
+
+def arg_extreme(what: str, array: Dense, over: Over) -> Any:
     """The position of the first extreme, as `numpy.argmin` and `numpy.argmax`. `what` is one of these."""
+    axis = over.axis
     axes = axes_of(array, axis if axis is None else operator.index(axis))
     _check_any(what, array, axes)
     extreme = {"argmin": np.minimum, "argmax": np.maximum}[what]
 
-    def partial() -> list[np.ndarray]:
+    def partial(chosen: Any) -> list[np.ndarray]:
         own = array.local
         if any(own.shape[axis] == 0 for axis in axes):
             shape = [1 if axis in axes else extent for axis, extent in enumerate(own.shape)]
@@ -149,57 +182,69 @@ def arg_extreme(what: str, array: Dense, axis: Optional[int] = None, keepdims: b
         is_best = (values == best) | ((values != values) & (best != best))
         return np.where(is_best, places, np.iinfo(np.int64).max).min(axis=-1).astype(np.intp)
 
-    return combined(what, array, axes, partial, combine, keepdims)
+    return combined(what, array, over, partial, combine)
 
 
 def combined(
     what: str,
     array: Dense,
-    axes: tuple[int, ...],
-    partial: Callable[[], list[np.ndarray]],
+    over: Over,
+    partial: Callable[[Any], list[np.ndarray]],
     combine: Callable[[Columns, np.ndarray], np.ndarray],
-    keepdims: bool,
     arguments: tuple[Any, ...] = (),
 ) -> Any:
-    """Combines what `partial()` makes of each rank's own elements. Collective under the name `what`.
+    """Combines what `partial` makes of each rank's own elements. Collective under the name `what`.
 
-    `partial()`: arrays of the own shape, but with one index in the dimensions `axes`. What it returns of
-    ranks without elements there does not matter. `combine(columns, counts)`: the result of such arrays,
-    whose last axis has the parts of the grid with elements; `counts` of elements along `axes`, of these.
+    `partial(chosen)`: arrays of the own shape, but with one index in the dimensions of `over.axis`. What it
+    returns of ranks without elements there does not matter. `chosen` is what `over.where` says of own
+    elements. `combine(columns, counts)`: the result of such arrays, whose last axis has the parts of the
+    grid with elements; `counts` of elements along the axis, of these.
     """
+    axes = axes_of(array, over.axis)
+    where, out = _checked_where(what, array, over.where), over.out
+    wanted = array._layout.without(axes, over.keepdims) if len(axes) < array.ndim else None
+    if out is not None:
+        _check_out(what, out, wanted, (1,) * array.ndim if over.keepdims else ())
     counts = _counts(array, axes)
-    with collective(what, array._layout, str(array.dtype), axes, keepdims, *arguments):
-        if len(axes) == array.ndim:
-            columns = [
-                array._of_all_ranks(what, np.ascontiguousarray(own).reshape(1))[counts > 0]
-                for own in partial()
-            ]
-            result = np.asarray(combine(columns, counts[counts > 0]))
-            return result.reshape((1,) * array.ndim) if keepdims else result[()]
-        return _combined_over(array, axes, partial, combine, keepdims, counts)
+    layouts = [one._layout if isinstance(one, Dense) else None for one in (where, out)]
+    said = (axes, over.keepdims, str(over.dtype), over.initial, layouts, *arguments)
+    with collective(what, array._layout, str(array.dtype), *said):
+        parts = partial(_own_where(array, where))
+        if wanted is not None:
+            return _combined_over(array, axes, parts, combine, over, wanted, counts)
+        columns = [
+            array._of_all_ranks(what, np.ascontiguousarray(own).reshape(1))[counts > 0] for own in parts
+        ]
+        result = np.asarray(combine(columns, counts[counts > 0]))
+        if out is not None:
+            out[...] = result.reshape(out.shape)
+            return out
+        return result.reshape((1,) * array.ndim) if over.keepdims else result[()]
 
 
 def _combined_over(
     array: Dense,
     axes: tuple[int, ...],
-    partial: Callable[[], list[np.ndarray]],
+    partial: list[np.ndarray],
     combine: Callable[[Columns, np.ndarray], np.ndarray],
-    keepdims: bool,
+    over: Over,
+    layout: ArrayLayout,
     counts: np.ndarray,
 ) -> Dense:
     parts = array._layout.with_parts(axes)
     written = []
-    for own in partial():
+    for own in partial:
         written.append(new_array(parts, own.dtype))
         if written[-1].local.size:
             written[-1].local[...] = own
     some = counts > 0
     none = [np.empty((0, np.count_nonzero(some)), one.dtype) for one in written]
-    result = new_array(array._layout.without(axes, keepdims), combine(none, counts[some]).dtype)
+    made = combine(none, counts[some])
+    result = new_array(layout, made.dtype) if over.out is None else over.out
     _native.barrier()
     own = [result._own_indices(axis) for axis in range(result.ndim)]
     kept = [axis for axis in range(array.ndim) if axis not in axes]
-    own = [own[axis] for axis in kept] if keepdims else own
+    own = [own[axis] for axis in kept] if over.keepdims else own
     wanted: list[Any] = [range(*bounds) for bounds in parts.bounds]
     for axis, indices in zip(kept, own):
         wanted[axis] = indices
@@ -237,19 +282,22 @@ def axes_of(array: Dense, axis: Any) -> tuple[int, ...]:
     return tuple(known)
 
 
-def _check_any(what: str, array: Dense, axes: Sequence[int]) -> None:
+def _check_any(what: str, array: Dense, axes: Sequence[int], where: Any = True) -> None:
+    if where is not True:
+        raise Error(f"{what} with where= (it may leave no element, and of none there is none): give initial=")
     if not all(array.shape[axis] for axis in axes):
         raise Error(f"{what} of an array without elements (it has none): use an array that has some")
 
 
-def _chosen(what: str, array: Dense, where: Any) -> Any:
+def _checked_where(what: str, array: Dense, where: Any) -> Any:
     if where is True:
         return True
     chosen = checked_operand(what, where)
-    if isinstance(chosen, Dense) and chosen._layout != array._layout:
+    if chosen is not where or np.isscalar(where):
+        chosen = np.asarray(where, bool)
+    elif chosen.dtype != bool:
         raise Error(
-            f"{what} with where= an array of another layout (it chooses among own elements): use one of the "
-            "array's layout, such as a comparison of it"
+            f"{what} with where= of {chosen.dtype} (it is true or false): give a mask, as a comparison is"
         )
     if np.broadcast_shapes(shape_of(chosen), array.shape) != array.shape:
         raise Error(
@@ -258,6 +306,35 @@ def _chosen(what: str, array: Dense, where: Any) -> Any:
         )
     check_operand(array, chosen)
     return chosen
+
+
+def _own_where(array: Dense, where: Any) -> Any:
+    """What a mask says of own elements: True, or booleans that broadcast to them."""
+    if where is True:
+        return True
+    if isinstance(where, Dense) and where._layout != array._layout:
+        _native.barrier()
+    return part_of(array, where)
+
+
+def _check_out(what: str, out: Any, wanted: Optional[ArrayLayout], shape: tuple[int, ...]) -> None:
+    """`wanted`: the layout of a distributed result; else it is a scalar, of `shape` in numpy."""
+    if wanted is None:
+        if not isinstance(out, np.ndarray) or out.shape != shape:
+            raise Error(
+                f"{what} with out= a {type(out).__name__} of shape {np.shape(out)} (every rank has the result"
+                f"): give a numpy array of shape {shape}, or none"
+            )
+    elif not isinstance(out, Dense):
+        raise Error(
+            f"{what} with out= a {type(out).__name__} (each rank has its own elements of the result only): "
+            "give a distributed array, or none"
+        )
+    elif out.bounds != wanted.bounds:
+        raise Error(
+            f"{what} with out= an array of the bounds {out.bounds} (the result has {wanted.bounds}): use one "
+            "of these"
+        )
 
 
 def _wide(array: Dense, dtype: Any) -> Any:

@@ -18,7 +18,7 @@ from nearfetch.gathering import Gather
 from nearfetch.indexing import scattered, select
 from nearfetch.native import _native
 from nearfetch.numerical import np
-from nearfetch.numpy_functions import refuse
+from nearfetch.numpy_registry import refuse
 from nearfetch.prefetching import PrefetchPhase
 from nearfetch.sparse_moves import rows_to_owners
 from nearfetch.sparse_products import OwnProducts

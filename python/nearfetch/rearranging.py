@@ -1,0 +1,361 @@
+# SPDX-License-Identifier: Apache-2.0
+"""New arrays with the elements of others in other places: shifted, reversed, joined, in another shape.
+
+Each rank reads what its own part of the result needs, or, where a shape changes, writes its own elements to
+where they are to be. So no rank holds more than its share. All of them are collective and make copies.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import Any, Callable, Optional, Sequence
+
+from nearfetch.dense import BLOCK, ArrayLayout, Dense, checked_operand, collective, first_dense, new_array
+from nearfetch.elements import bytes_of
+from nearfetch.errors import Error
+from nearfetch.indexing import key_of
+from nearfetch.native import _native
+from nearfetch.numerical import np
+from nearfetch.numpy_registry import implements
+from nearfetch.reductions import axes_of
+
+__all__ = ["in_blocks", "put_in_order", "raveled", "reshaped", "squeezed", "transposed"]
+
+_PORTION_BYTES = 8 << 20
+"""So much of the own part has its new places in memory at a time."""
+
+
+@implements(np.transpose)
+def transposed(a: Dense, axes: Optional[Sequence[int]] = None) -> Dense:
+    """A copy with its dimensions in another order, by default reversed. Collective."""
+    order = list(range(a.ndim))[::-1] if axes is None else [axis % a.ndim for axis in axes]
+    if sorted(order) != list(range(a.ndim)):
+        raise Error(f"transpose with axes={axes!r} (each dimension is there once): name each of {a.ndim}")
+    if len(order) == 1:
+        return a
+    back = [order.index(axis) for axis in range(a.ndim)]
+
+    def read(made: Dense) -> np.ndarray:
+        return a._read_product([made._own_indices(back[axis]) for axis in range(a.ndim)]).transpose(order)
+
+    return _made("transpose", a, a._layout.in_order(order), read, order)
+
+
+@implements(np.swapaxes)
+def _swapaxes(a: Dense, axis1: int, axis2: int) -> Dense:
+    order = list(range(a.ndim))
+    (first,), (second,) = axes_of(a, axis1), axes_of(a, axis2)
+    order[first], order[second] = second, first
+    return transposed(a, order)
+
+
+@implements(np.moveaxis)
+def _moveaxis(a: Dense, source: Any, destination: Any) -> Dense:
+    # numpy's own rule, of an array with the same number of dimensions and no elements.
+    numbered = np.empty(range(a.ndim))
+    return transposed(a, np.moveaxis(numbered, source, destination).shape)
+
+
+if hasattr(np, "matrix_transpose"):  # from numpy 2.0 on
+
+    @implements(np.matrix_transpose)
+    def _matrix_transpose(x: Dense, /) -> Dense:
+        return _swapaxes(x, -1, -2)
+
+
+@implements(np.flip)
+def _flip(m: Dense, axis: Any = None) -> Dense:
+    axes = axes_of(m, axis)
+
+    def read(made: Dense) -> np.ndarray:
+        wanted = list(made.local_indices)
+        for along in axes:
+            first, end = m.bounds[along]
+            wanted[along] = (first + end - 1 - wanted[along])[::-1]
+        return np.flip(_read(m, wanted), axes)
+
+    return _made("flip", m, m._layout, read, axes)
+
+
+implements(np.fliplr)(lambda m: _flip(m, 1))
+implements(np.flipud)(lambda m: _flip(m, 0))
+
+
+@implements(np.roll)
+def _roll(a: Dense, shift: Any, axis: Any = None) -> Dense:
+    if axis is None and a.ndim > 1:
+        raise Error(
+            f"roll of {a.ndim} dimensions without an axis (elements would go on in the next row): give axis= "
+            "or use np.roll(a.ravel(), shift)"
+        )
+    named = [0] if axis is None else np.atleast_1d(axis).tolist()
+    shifts = [0] * a.ndim
+    for one, by in zip(*np.broadcast_arrays(named, shift)):
+        (dimension,) = axes_of(a, int(one))
+        shifts[dimension] += operator.index(by)
+
+    def read(made: Dense) -> np.ndarray:
+        wanted = [
+            (own - first - by) % (end - first) + first
+            for own, (first, end), by in zip(made.local_indices, a.bounds, shifts)
+        ]
+        if a._layout.block:
+            return a[np.ix_(*wanted)]
+        # They descend once in each dimension: pieces of them are at regular distances.
+        cuts = [[0, *(np.flatnonzero(np.diff(one) < 0) + 1), one.size] for one in wanted]
+        found = np.empty_like(made.local)
+        for at in np.ndindex(*(len(one) - 1 for one in cuts)):
+            piece = tuple(slice(one[n], one[n + 1]) for one, n in zip(cuts, at))
+            found[piece] = _read(a, [one[part] for one, part in zip(wanted, piece)])
+        return found
+
+    return _made("roll", a, a._layout, read, shifts)
+
+
+@implements(np.diff)
+def _diff(a: Dense, n: int = 1, axis: int = -1) -> Dense:
+    (along,) = axes_of(a, axis)
+    for _ in range(operator.index(n)):
+        a = _difference(a, along)
+    return a
+
+
+def _difference(array: Dense, axis: int) -> Dense:
+    first, end = array.bounds[axis]
+    layout = array._layout.with_bounds(axis, (first, max(first, end - 1)))
+    subtract = np.not_equal if array.dtype == bool else np.subtract
+
+    def read(made: Dense) -> np.ndarray:
+        wanted = list(made.local_indices)
+        lower = _read(array, wanted)
+        wanted[axis] = wanted[axis] + 1
+        return subtract(_read(array, wanted), lower)
+
+    dtype = subtract(np.empty(0, array.dtype), np.empty(0, array.dtype)).dtype
+    return _made("diff", array, layout, read, axis, dtype=dtype)
+
+
+@implements(np.concatenate)
+def _concatenate(
+    arrays: Sequence[Any], /, axis: Optional[int] = 0, *, dtype: Any = None, casting: str = "same_kind"
+) -> Dense:
+    if axis is None:
+        raise Error("concatenate with axis=None (each would be a vector): give the arrays' ravel()")
+    given, model = _joined(arrays)
+    (along,) = axes_of(model, axis)
+    _check_alike("concatenate", given, model, along)
+    ends = np.cumsum([one.shape[along] for one in given]).tolist()
+
+    def write(made: Dense) -> None:
+        places = _places(made)
+        for one, end in zip(given, ends):
+            first = end - one.shape[along]
+            at = np.flatnonzero((places[along] >= first) & (places[along] < end))
+            if at.size:
+                wanted = [*places[:along], places[along][at] - first, *places[along + 1 :]]
+                made.local[(slice(None),) * along + key_of([at])] = _read_places(one, wanted)
+
+    first = model.bounds[along][0]
+    layout = model._layout.with_bounds(along, (first, first + ends[-1]))
+    kind = _joint_dtype(given, dtype, casting)
+    return _filled("concatenate", model, layout, kind, write, along, [_said(one) for one in given])
+
+
+@implements(np.stack)
+def _stack(arrays: Sequence[Any], axis: int = 0, *, dtype: Any = None, casting: str = "same_kind") -> Dense:
+    given, model = _joined(arrays)
+    _check_alike("stack", given, model)
+    return _stacked("stack", given, model, axis, _joint_dtype(given, dtype, casting))
+
+
+def _stacked(what: str, given: Sequence[Any], model: Dense, axis: int, dtype: Any) -> Dense:
+    along = _new_axis(what, axis, model.ndim)
+
+    def write(made: Dense) -> None:
+        places = _places(made)
+        del places[along]
+        for number, one in enumerate(given):
+            made.local[(slice(None),) * along + (number,)] = _read_places(one, places)
+
+    layout = model._layout.with_axis(along, len(given))
+    return _filled(what, model, layout, dtype, write, along, [_said(one) for one in given])
+
+
+@implements(np.hstack)
+def _hstack(tup: Sequence[Any], *, dtype: Any = None, casting: str = "same_kind") -> Dense:
+    axis = 0 if _joined(tup)[1].ndim == 1 else 1
+    return _concatenate(tup, axis, dtype=dtype, casting=casting)
+
+
+@implements(np.vstack)
+def _vstack(tup: Sequence[Any], *, dtype: Any = None, casting: str = "same_kind") -> Dense:
+    join = _stack if _joined(tup)[1].ndim == 1 else _concatenate
+    return join(tup, 0, dtype=dtype, casting=casting)
+
+
+@implements(np.expand_dims)
+def _expand_dims(a: Dense, axis: Any) -> Dense:
+    dimensions = a.ndim + np.size(axis)
+    for one in sorted(_new_axis("expand_dims", each, dimensions - 1) for each in np.atleast_1d(axis)):
+        a = _stacked("expand_dims", [a], a, one, a.dtype)
+    return a
+
+
+def _new_axis(what: str, axis: int, dimensions: int) -> int:
+    along = operator.index(axis)
+    if not -dimensions - 1 <= along <= dimensions:
+        raise Error(f"{what} with axis={axis} (the result has {dimensions + 1} dimensions): use one of them")
+    return along % (dimensions + 1)
+
+
+@implements(np.squeeze)
+def squeezed(a: Dense, axis: Any = None) -> Any:
+    """A copy without dimensions of one index; the element where there are no others. Collective."""
+    axes = tuple(at for at in range(a.ndim) if a.shape[at] == 1) if axis is None else axes_of(a, axis)
+    if any(a.shape[at] != 1 for at in axes):
+        raise Error(f"squeeze with axis={axis} (the array has the shape {a.shape}): name those of one index")
+    if len(axes) == a.ndim:
+        return a[tuple(first for first, _ in a.bounds)]
+
+    def read(made: Dense) -> np.ndarray:
+        own = iter(made.local_indices)
+        wanted = [np.array([a.bounds[at][0]]) if at in axes else next(own) for at in range(a.ndim)]
+        return _read(a, wanted).reshape(made.local.shape)
+
+    return _made("squeeze", a, a._layout.without(axes, False), read, axes)
+
+
+@implements(np.reshape)
+def reshaped(a: Dense, /, shape: Any, order: str = "C", *, copy: Optional[bool] = None) -> Dense:
+    """A copy in another shape, in blocks: elements keep their order by indices. Collective."""
+    if copy is not None and not copy:
+        raise ValueError("reshape without a copy (elements go to the ranks that own them): leave copy out")
+    if order != "C":
+        raise Error(f"reshape in the order {order!r} (elements are in the order of indices): use 'C'")
+    wanted = [operator.index(extent) for extent in (shape if np.iterable(shape) else (shape,))]
+    if wanted.count(-1) == 1:
+        others = -int(np.prod(wanted, dtype=object))
+        wanted[wanted.index(-1)] = a.size // others if others else 0
+    if min(wanted, default=0) < 0 or int(np.prod(wanted, dtype=object)) != a.size:
+        raise Error(f"reshape to {shape} (the array has {a.size} elements): use a shape of as many")
+    return _reshaped("reshape", a, tuple(wanted))
+
+
+@implements(np.ravel)
+def _ravel(a: Dense, order: str = "C") -> Dense:
+    return reshaped(a, -1, order)
+
+
+def raveled(what: str, array: Dense) -> Dense:
+    """The elements in index order as a vector in blocks. Collective under the name `what`."""
+    return _reshaped(what, array, (array.size,))
+
+
+def _reshaped(what: str, array: Dense, shape: tuple[int, ...]) -> Dense:
+    if not 1 <= len(shape) <= 4:
+        raise Error(f"{what} to {len(shape)} dimensions (arrays have 1 to 4): use as many")
+    own, places = array.local, _places(array)
+
+    def write(made: Dense) -> None:
+        portion = max(1, _PORTION_BYTES // array.dtype.itemsize)
+        for first in range(0, own.size, portion):
+            at = np.unravel_index(np.arange(first, min(first + portion, own.size)), own.shape)
+            number = np.ravel_multi_index([one[n] for one, n in zip(places, at)], array.shape)
+            rows = np.stack(np.unravel_index(number, shape), axis=1)
+            _put(made, rows, own[at])
+
+    return _filled(what, array, in_blocks(shape), array.dtype, write, shape)
+
+
+def in_blocks(shape: Sequence[int]) -> ArrayLayout:
+    """The layout of a new array in blocks, on a balanced grid."""
+    bounds = tuple((0, int(extent)) for extent in shape)
+    return ArrayLayout(BLOCK, bounds, tuple(_native.balanced_grid(len(bounds))), ())
+
+
+def put_in_order(made: Dense, numbers: np.ndarray, values: np.ndarray) -> None:
+    """Writes values to these indices of a vector. One-sided."""
+    _put(made, numbers.reshape(-1, 1), values)
+
+
+def _put(made: Dense, rows: np.ndarray, values: np.ndarray) -> None:
+    if values.size:
+        packed = np.ascontiguousarray(rows, np.int64), np.ascontiguousarray(values)
+        made._native.put([], [], [], *(bytes_of(one) for one in packed))
+
+
+def _made(
+    what: str,
+    array: Dense,
+    layout: ArrayLayout,
+    read: Callable[[Dense], np.ndarray],
+    *said: Any,
+    dtype: Any = None,
+) -> Dense:
+    """A new array with what `read(new array)` gives in each rank. Collective under the name `what`."""
+
+    def write(made: Dense) -> None:
+        if made.local.size:
+            made.local[...] = read(made)
+
+    return _filled(what, array, layout, array.dtype if dtype is None else dtype, write, *said)
+
+
+def _filled(
+    what: str, array: Dense, layout: ArrayLayout, dtype: Any, write: Callable[[Dense], None], *said: Any
+) -> Dense:
+    """A new array to which each rank writes its part. Collective under the name `what`."""
+    with collective(what, array._layout, str(array.dtype), layout, str(dtype), *said):
+        made = new_array(layout, dtype)
+        _native.barrier()
+        write(made)
+        _native.barrier()
+    return made
+
+
+def _read(array: Dense, indices: Sequence[np.ndarray]) -> np.ndarray:
+    """The elements at all combinations of indices, which ascend in each dimension. One-sided."""
+    return array[key_of(indices)]
+
+
+def _places(array: Dense) -> list[np.ndarray]:
+    """Own indices, counted from 0 whatever the bounds."""
+    return [own - first for own, (first, _) in zip(array.local_indices, array.bounds)]
+
+
+def _joined(arrays: Sequence[Any]) -> tuple[list[Any], Dense]:
+    """The operands, and the first distributed one, whose layout the result has."""
+    given = [checked_operand("an array to be joined", one) for one in arrays]
+    given = [one if isinstance(one, Dense) else np.asarray(one) for one in given]
+    model = first_dense(given)
+    assert model is not None
+    return given, model
+
+
+def _joint_dtype(given: Sequence[Any], dtype: Any, casting: str) -> np.dtype:
+    return np.concatenate([np.empty(0, one.dtype) for one in given], dtype=dtype, casting=casting).dtype
+
+
+def _check_alike(what: str, given: Sequence[Any], model: Dense, but: Optional[int] = None) -> None:
+    """Raises Error if arrays have other indices in a dimension than the first one."""
+    for one in given:
+        is_dense = isinstance(one, Dense)
+        known, expected = (one.bounds, model.bounds) if is_dense else (one.shape, model.shape)
+        if len(known) != len(expected) or any(
+            known[at] != expected[at] for at in range(len(known)) if at != but
+        ):
+            raise Error(
+                f"{what} of arrays of the {'bounds' if is_dense else 'shapes'} {expected} and {known} (they "
+                "are put side by side): use the same ones in the other dimensions"
+            )
+
+
+def _said(operand: Any) -> Any:
+    return operand._layout if isinstance(operand, Dense) else operand.shape
+
+
+def _read_places(operand: Any, places: Sequence[np.ndarray]) -> np.ndarray:
+    """The operand's elements at these indices, counted from 0."""
+    if isinstance(operand, Dense):
+        return _read(operand, [one + first for one, (first, _) in zip(places, operand.bounds)])
+    return operand[key_of(places)]
