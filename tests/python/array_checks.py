@@ -112,9 +112,8 @@ def whole_arrays(shape, dtype):
             array.assign(source)
             same(array, model)
             barrier()
-            if rank() == 0:
-                array[...] = source
-            barrier()
+            array.fill(model.reshape(-1)[0] if model.size else 0)
+            array[...] = source
             same(array, model)
             barrier()
             if model.size:

@@ -101,6 +101,17 @@ MISMATCHES: list[tuple[str, str, Use, str, Use]] = [
     ),
     ("assign and fill", "assign", lambda x: x.a.assign(x.b), "fill", lambda x: x.a.fill(3)),
     ("assign both ways", "assign", lambda x: x.a.assign(x.b), "assign", lambda x: x.b.assign(x.a)),
+    (
+        "an assignment by one rank",
+        "assignment",
+        lambda x: x.a.__setitem__(..., x.c),
+        "barrier",
+        _wait,
+    ),
+    ("cumsum and cumprod", "cumsum", lambda x: x.a.cumsum(), "cumprod", lambda x: x.a.cumprod()),
+    ("a mask and barrier", "selection by a mask", lambda x: x.a[x.a > 1], "barrier", _wait),
+    ("two shifts", "roll", lambda x: np.roll(x.a, 1), "roll", lambda x: np.roll(x.a, 2)),
+    ("reshape and barrier", "reshape", lambda x: x.m.reshape(4, 6), "barrier", _wait),
     ("resize and sum", "resize", lambda x: x.a.resize(20), "sum", lambda x: x.a.sum()),
     ("two resizes", "resize", lambda x: x.a.resize(20), "resize", lambda x: x.a.resize(21)),
     (

@@ -77,7 +77,7 @@ def idioms():
     assert compared.all() and (array == same_array).sum() == 7 and not (array != array).any()
     for numpys in (np.sum, np.mean, np.min, np.max, np.any, np.std):
         assert np.isclose(numpys(array), numpys(array[...]))
-        refused(lambda: numpys(array, out=np.zeros(1)), "out=")  # noqa: B023
+        refused(lambda: numpys(array, out=np.zeros(1)), "give a numpy array of shape ()")  # noqa: B023
     assert array.mean(dtype="f4").dtype == "f4"
     assert bool(BlockArray(1) == 0) and not BlockArray(bounds=[(5, 6)])
     for ambiguous in (array, BlockArray(0)):
@@ -137,10 +137,11 @@ def operands_that_do_not_fit():
         (lambda: array.T.transpose(0, 0), "each dimension is there once"),
         (lambda: np.zeros_like(array, shape=(2, 2)), "make an array"),
         (lambda: np.full_like(array, other), "distributed value"),
-        (lambda: np.sum(array, where=other > 0), "another layout"),
+        (lambda: np.sum(array, where=other > 0), "use arrays of the same bounds"),
+        (lambda: np.sum(array, where=np.ones((2, 4, 5), bool)), "can be broadcast to it"),
         (lambda: array.astype("S65"), "1 to 64"),
         (lambda: array + object(), "objects"),
-        (lambda: np.mean(array, where=True), "unexpected keyword argument 'where'"),
+        (lambda: np.diff(array, prepend=0), "unexpected keyword argument 'prepend'"),
         (lambda: array @ BlockArray((5, 2, 2)), "vectors and matrices"),
         (lambda: np.matmul(array, 3), "vectors and matrices"),
         (lambda: np.outer(array, array), "they are vectors"),

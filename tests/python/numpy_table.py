@@ -15,6 +15,8 @@ OWN = "works on own parts: moves no byte"
 SCALARS = "collective: one element of each rank, or a few"
 PARTS = "collective: each rank fetches what its own part of the result needs"
 PRODUCTS = "collective: each rank fetches the rows and columns that its block of the product needs"
+MOVED = "collective: each rank moves its own part of the result, or of the array"
+TWICE = "collective: each rank moves its own part twice, as whole rows of it and back"
 NAMED = "one-sided: the elements that are named"
 REFUSED = "refused, with a remedy"
 
@@ -50,6 +52,29 @@ def _copyto(x: Any) -> Any:
     copied = np.zeros_like(x.a)
     np.copyto(copied, x.a, where=x.mask)
     return copied
+
+
+def _assigned(
+    key: Any, value: Callable[[Any], Any], to: Callable[[Any], Any] = lambda x: x.a
+) -> Callable[[Any], Any]:
+    def call(x: Any) -> Any:
+        copied = to(x).copy()
+        copied[key] = value(x)
+        return copied
+
+    return call
+
+
+def _with_out(call: Callable[..., Any], dtype: Any = None) -> Callable[[Any], Any]:
+    return lambda x: call(x, out=np.zeros_like(call(x), dtype=dtype))
+
+
+def _rows(x: Any) -> Any:
+    return x.a if x.a.ndim > 1 else x.m
+
+
+def _with_nan(x: Any) -> Any:
+    return np.where(x.a == 4, np.nan, x.a)
 
 
 # x.a, x.b: of one layout; x.c: of another one; x.n, x.row: numpy arrays of their shape and of its last
@@ -160,6 +185,29 @@ TABLE = [
     Operation(SCALARS, "np.ptp", lambda x: np.ptp(x.a)),
     Operation(SCALARS, "np.nansum", lambda x: np.nansum(x.a)),
     Operation(SCALARS, "np.nanmax", lambda x: np.nanmax(x.a)),
+    Operation(SCALARS, "np.nanmin where", lambda x: np.nanmin(_with_nan(x), where=x.mask, initial=99)),
+    Operation(SCALARS, "np.nanmean", lambda x: np.nanmean(_with_nan(x))),
+    Operation(SCALARS, "np.nanstd where", lambda x: np.nanstd(_with_nan(x), ddof=1, where=x.n > 2)),
+    Operation(SCALARS, "np.sum where numpy", lambda x: np.sum(x.a, where=x.n == 4)),
+    Operation(SCALARS, "np.sum where numbers", lambda x: np.sum(x.a, where=x.row.real.astype(int))),
+    Operation(SCALARS, "np.sum where list", lambda x: np.sum(x.a, where=(x.row == 3).tolist())),
+    Operation(SCALARS, "np.sum where none", lambda x: np.sum(x.a, where=x.n == 0, initial=2)),
+    Operation(SCALARS, "np.sum initial of another dtype", lambda x: np.sum(x.a, initial=0.5)),
+    Operation(SCALARS, "np.prod where", lambda x: np.prod(x.a / 7, where=x.mask)),
+    Operation(SCALARS, "np.min where row", lambda x: x.a.min(where=x.row == 3, initial=9)),
+    Operation(SCALARS, "np.max where, no initial", lambda x: np.max(x.a, where=x.mask)),
+    Operation(SCALARS, "np.any where", lambda x: np.any(x.a > 8, where=x.mask)),
+    Operation(SCALARS, "np.all where", lambda x: (x.a == 4).all(where=x.mask)),
+    Operation(SCALARS, "np.mean where", lambda x: np.mean(x.a, where=x.mask)),
+    Operation(SCALARS, "np.mean where none", lambda x: np.mean(x.a, where=x.n == 0)),
+    Operation(SCALARS, "np.var where", lambda x: x.a.var(where=x.mask)),
+    Operation(SCALARS, "np.std where none", lambda x: np.std(x.a, where=x.n == 0)),
+    Operation(SCALARS, "np.mean where keepdims", lambda x: np.mean(x.a, where=x.mask, keepdims=True)),
+    Operation(SCALARS, "np.sum out=", _with_out(lambda x, **out: np.sum(x.a, **out))),
+    Operation(SCALARS, "np.mean out=", _with_out(lambda x, **out: np.mean(x.a, **out), "f4")),
+    Operation(SCALARS, "np.max out=", _with_out(lambda x, **out: np.max(x.a, **out), "c16")),
+    Operation(SCALARS, "np.sum wrong out=", lambda x: np.sum(x.a, out=np.zeros(2))),
+    Operation(SCALARS, "np.bincount", lambda x: np.bincount(x.v, minlength=20)),
     Operation(SCALARS, "np.add.reduce all", lambda x: np.add.reduce(x.a, axis=None)),
     Operation(SCALARS, "np.allclose", lambda x: np.allclose(x.a, x.n)),
     Operation(SCALARS, "np.array_equal", lambda x: np.array_equal(x.a, x.b)),
@@ -197,6 +245,18 @@ TABLE = [
     Operation(PARTS, "np.argmax axis", lambda x: np.argmax(x.a, axis=-1)),
     Operation(PARTS, "np.count_nonzero axis", lambda x: np.count_nonzero(x.a - 3, axis=0)),
     Operation(PARTS, "np.sum where axis", lambda x: np.sum(x.a, axis=0, where=x.mask)),
+    Operation(PARTS, "np.sum where c", lambda x: np.sum(x.a, where=x.c == 4)),
+    Operation(PARTS, "np.mean where axis", lambda x: np.mean(x.a, axis=0, where=x.mask)),
+    Operation(PARTS, "np.var where axis", lambda x: np.var(x.a, axis=-1, where=x.mask, ddof=1)),
+    Operation(PARTS, "np.sum where c axis", lambda x: x.a.sum(axis=0, where=x.c == 4)),
+    Operation(PARTS, "np.nanmean axis", lambda x: np.nanmean(_with_nan(x), axis=0)),
+    Operation(PARTS, "np.sum axis out=", _with_out(lambda x, **out: np.sum(x.a, axis=0, **out))),
+    Operation(PARTS, "np.sum axis out= c16", _with_out(lambda x, **out: x.a.sum(-1, **out), "c16")),
+    Operation(PARTS, "np.mean axis out=", _with_out(lambda x, **out: np.mean(x.a, axis=0, **out), "f4")),
+    Operation(PARTS, "np.std axis out=", _with_out(lambda x, **out: np.std(x.a, axis=-1, **out))),
+    Operation(PARTS, "np.any axis out=", _with_out(lambda x, **out: np.any(x.a > 8, axis=0, **out))),
+    Operation(PARTS, "np.add.reduce out=", _with_out(lambda x, **out: np.add.reduce(x.a, **out))),
+    Operation(PARTS, "np.ptp axis", lambda x: np.ptp(x.a, axis=0)),
     Operation(PARTS, "np.sum two axes", lambda x: np.sum(x.a, axis=(0, -1)) if x.a.ndim > 1 else 0),
     Operation(PARTS, "np.add.reduce", lambda x: np.add.reduce(x.a)),
     Operation(PARTS, "np.linalg.norm axis", lambda x: np.linalg.norm(x.a, axis=-1)),
@@ -204,6 +264,70 @@ TABLE = [
     Operation(PARTS, "np.histogram density", lambda x: np.histogram(x.a, [1, 2, 5, 9], density=True)),
     Operation(PARTS, "a.T", lambda x: x.a.T),
     Operation(PARTS, "np.transpose", lambda x: np.transpose(x.a, np.roll(np.arange(x.a.ndim), 1))),
+    Operation(MOVED, "np.sort", lambda x: np.sort(x.v)),
+    Operation(TWICE, "np.sort axis", lambda x: np.sort(x.a, axis=0)),
+    Operation(TWICE, "np.sort flat", lambda x: np.sort(x.a, axis=None)),
+    Operation(TWICE, "np.argsort axis", lambda x: _rows(x).argsort(axis=-1, kind="stable")),
+    Operation(TWICE, "np.unique", lambda x: np.unique(x.a)),
+    Operation(TWICE, "np.unique counts", lambda x: np.unique(x.v, return_counts=True)),
+    Operation(MOVED, "np.median", lambda x: np.median(x.a)),
+    Operation(TWICE, "np.median axis", lambda x: np.median(x.a, axis=0)),
+    Operation(MOVED, "np.percentile", lambda x: np.percentile(x.a, [10, 50, 99])),
+    Operation(TWICE, "np.quantile axis", lambda x: np.quantile(x.a, 0.3, axis=-1)),
+    Operation(MOVED, "np.cumsum", lambda x: np.cumsum(x.a)),
+    Operation(MOVED, "np.cumsum axis=0", lambda x: np.cumsum(x.a, axis=0)),
+    Operation(MOVED, "np.cumsum axis=-1", lambda x: x.a.cumsum(axis=-1)),
+    Operation(MOVED, "np.cumsum dtype", lambda x: np.cumsum(x.a, axis=0, dtype="c16")),
+    Operation(MOVED, "np.cumsum of booleans", lambda x: np.cumsum(x.mask)),
+    Operation(MOVED, "np.cumsum out=", lambda x: np.cumsum(x.a, axis=0, out=np.zeros_like(x.a))),
+    Operation(MOVED, "np.cumprod", lambda x: np.cumprod(x.a / 5, axis=-1)),
+    Operation(MOVED, "np.add.accumulate", lambda x: np.add.accumulate(x.a)),
+    Operation(MOVED, "np.maximum.accumulate", lambda x: np.maximum.accumulate(x.a, axis=-1)),
+    Operation(MOVED, "np.diff", lambda x: np.diff(x.a)),
+    Operation(MOVED, "np.diff n axis", lambda x: np.diff(x.a, 2, axis=0)),
+    Operation(MOVED, "np.diff of booleans", lambda x: np.diff(x.mask, axis=0)),
+    Operation(MOVED, "np.roll", lambda x: np.roll(x.a, 3, axis=0)),
+    Operation(MOVED, "np.roll axes", lambda x: np.roll(x.a, (-1, 4), axis=(0, -1))),
+    Operation(MOVED, "np.flip", lambda x: np.flip(x.a)),
+    Operation(MOVED, "np.flip axis", lambda x: np.flip(x.a, axis=-1)),
+    Operation(MOVED, "np.flipud", lambda x: np.flipud(x.a)),
+    Operation(MOVED, "np.swapaxes", lambda x: np.swapaxes(x.a, 0, -1)),
+    Operation(MOVED, "np.moveaxis", lambda x: np.moveaxis(x.a, 0, -1)),
+    Operation(MOVED, "np.concatenate", lambda x: np.concatenate([x.a, x.b])),
+    Operation(MOVED, "np.concatenate axis", lambda x: np.concatenate((x.c, x.n, x.a), axis=-1)),
+    Operation(MOVED, "np.concatenate dtype", lambda x: np.concatenate([x.v, x.w[:3]], dtype="c16")),
+    Operation(MOVED, "np.stack", lambda x: np.stack([x.a, x.n])),
+    Operation(MOVED, "np.stack axis", lambda x: np.stack([x.a, x.c, x.mask], axis=-1)),
+    Operation(MOVED, "np.hstack", lambda x: np.hstack([x.a, x.b])),
+    Operation(MOVED, "np.vstack", lambda x: np.vstack([x.v, x.w])),
+    Operation(MOVED, "np.expand_dims", lambda x: np.expand_dims(x.a, 1)),
+    Operation(MOVED, "np.squeeze", lambda x: np.squeeze(np.sum(x.m, axis=0, keepdims=True))),
+    Operation(MOVED, "np.reshape", lambda x: np.reshape(x.a, x.a.shape[::-1])),
+    Operation(MOVED, "a.reshape -1", lambda x: x.a.reshape(1, -1)),
+    Operation(MOVED, "np.ravel", lambda x: np.ravel(x.a)),
+    Operation(MOVED, "a.flatten()", lambda x: x.a.flatten()),
+    Operation(MOVED, "a[distributed mask]", lambda x: x.a[x.mask]),
+    Operation(MOVED, "a[mask of c]", lambda x: x.a[x.c > 3]),
+    Operation(MOVED, "np.extract", lambda x: np.extract(x.mask, x.a)),
+    Operation(MOVED, "np.nonzero", lambda x: np.nonzero(x.mask)),
+    Operation(MOVED, "np.nonzero of numbers", lambda x: (x.a - 4).nonzero()),
+    Operation(MOVED, "np.where(a)", lambda x: np.where(x.a > 7)),
+    Operation(MOVED, "np.flatnonzero", lambda x: np.flatnonzero(x.mask)),
+    Operation(MOVED, "np.argwhere", lambda x: np.argwhere(x.mask)),
+    Operation(MOVED, "a[...] = b", _assigned(..., lambda x: x.b)),
+    Operation(MOVED, "a[...] = c", _assigned(..., lambda x: x.c)),
+    Operation(MOVED, "a[...] = mask", _assigned(..., lambda x: x.mask)),
+    Operation(MOVED, "a[:-1] = differences", _assigned(np.s_[:-1], lambda x: np.diff(x.a, axis=0))),
+    Operation(MOVED, "a[...] = sums", _assigned(..., lambda x: np.sum(_rows(x), axis=0), _rows)),
+    Operation(
+        MOVED, "a[..., 0] = sums", _assigned(np.s_[..., 0], lambda x: np.sum(_rows(x), axis=-1), _rows)
+    ),
+    Operation(
+        MOVED,
+        "a[::-2] = a row",
+        _assigned(np.s_[::-2], lambda x: np.sum(_rows(x), axis=0, keepdims=True), _rows),
+    ),
+    Operation(MOVED, "a[...] = wrong shape", _assigned(..., lambda x: np.concatenate([x.b, x.b]))),
     Operation(PRODUCTS, "m @ k", lambda x: x.m @ x.k),
     Operation(PRODUCTS, "np.dot(m, k)", lambda x: np.dot(x.m, x.k)),
     Operation(PRODUCTS, "m @ numpy", lambda x: x.m @ np.ones((x.m.shape[1], 3))),
@@ -213,35 +337,29 @@ TABLE = [
     Operation(PRODUCTS, "m.dot(vector)", lambda x: x.m.dot(x.m.sum(axis=0))),
     Operation(PRODUCTS, "np.inner", lambda x: np.inner(x.m, x.m)),
     Operation(PARTS, "np.outer", lambda x: np.outer(x.v, x.w)),
-    Operation(REFUSED, "np.sort", lambda x: np.sort(x.a)),
-    Operation(REFUSED, "np.argsort", lambda x: np.argsort(x.a)),
-    Operation(REFUSED, "np.unique", lambda x: np.unique(x.a)),
-    Operation(REFUSED, "np.median", lambda x: np.median(x.a)),
-    Operation(REFUSED, "np.percentile", lambda x: np.percentile(x.a, 10)),
-    Operation(REFUSED, "np.cumsum", lambda x: np.cumsum(x.a)),
-    Operation(REFUSED, "np.diff", lambda x: np.diff(x.a)),
-    Operation(REFUSED, "np.concatenate", lambda x: np.concatenate([x.a, x.b])),
-    Operation(REFUSED, "np.stack", lambda x: np.stack([x.a, x.n])),
-    Operation(REFUSED, "np.reshape", lambda x: np.reshape(x.a, -1)),
-    Operation(REFUSED, "np.ravel", lambda x: np.ravel(x.a)),
-    Operation(REFUSED, "np.nonzero", lambda x: np.nonzero(x.a)),
-    Operation(REFUSED, "np.where(a)", lambda x: np.where(x.a)),
-    Operation(REFUSED, "np.roll", lambda x: np.roll(x.a, 1)),
+    Operation(REFUSED, "np.unique inverse", lambda x: np.unique(x.a, return_inverse=True)),
+    Operation(REFUSED, "np.percentile by another method", lambda x: np.percentile(x.m, 10, method="lower")),
+    Operation(REFUSED, "np.roll without an axis", lambda x: np.roll(x.m, 1)),
+    Operation(REFUSED, "np.reshape in another order", lambda x: np.reshape(x.a, -1, order="F")),
+    Operation(REFUSED, "np.concatenate flat", lambda x: np.concatenate([x.m, x.m], axis=None)),
+    Operation(REFUSED, "np.diff prepend", lambda x: np.diff(x.a, prepend=0)),
+    Operation(REFUSED, "np.sum axis out= numpy", lambda x: np.sum(x.m, axis=0, out=np.zeros(23))),
+    Operation(REFUSED, "np.var mean=", lambda x: np.var(x.a, mean=0)),
+    Operation(REFUSED, "a[array] = b", _assigned(np.s_[[0, -1]], lambda x: x.b)),
+    Operation(REFUSED, "a[mask] = b", lambda x: x.a.__setitem__(x.mask, x.b)),
+    Operation(REFUSED, "a.put of b", lambda x: x.a.put([0, 1], x.v)),
     Operation(REFUSED, "np.einsum", lambda x: np.einsum("ij->i", x.m)),
     Operation(REFUSED, "np.tensordot", lambda x: np.tensordot(x.m, x.k, 1)),
     Operation(REFUSED, "np.linalg.svd", lambda x: np.linalg.svd(x.m)),
     Operation(REFUSED, "np.linalg.norm 2", lambda x: np.linalg.norm(x.m, 2)),
     Operation(REFUSED, "np.fft.fft", lambda x: np.fft.fft(x.a)),
     Operation(REFUSED, "np.histogram rule", lambda x: np.histogram(x.a, "auto")),
-    Operation(REFUSED, "np.add.accumulate", lambda x: np.add.accumulate(x.a)),
     Operation(REFUSED, "np.add.outer", lambda x: np.add.outer(x.v, x.w)),
     Operation(REFUSED, "np.subtract.reduce", lambda x: np.subtract.reduce(x.a)),
     Operation(REFUSED, "np.add.at", lambda x: np.add.at(x.v, [0, 0], 1)),
     Operation(REFUSED, "np.matmul out=", lambda x: np.matmul(x.m, x.k, out=np.zeros_like(x.m))),
     Operation(REFUSED, "numpy matrix @ vector", lambda x: np.ones((2, len(x.v))) @ x.v),
-    Operation(REFUSED, "np.sum out=", lambda x: np.sum(x.a, out=np.zeros(()))),
     Operation(REFUSED, "np.add out= numpy", lambda x: np.add(x.a, 1, out=np.zeros(x.a.shape))),
-    Operation(REFUSED, "np.mean where=", lambda x: np.mean(x.a, where=x.mask)),
     Operation(REFUSED, "a + larger numpy", lambda x: x.a + np.ones((2, *x.a.shape))),
     Operation(REFUSED, "a + masked", lambda x: x.a + np.ma.masked_array(x.row, x.row > 3)),
     Operation(REFUSED, "np.vectorize", lambda x: np.vectorize(abs)(x.a)),

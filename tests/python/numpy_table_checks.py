@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 from array_checks import refused
-from numpy_table import NAMED, OWN, PRODUCTS, REFUSED, SCALARS, TABLE
+from numpy_table import MOVED, NAMED, OWN, PRODUCTS, REFUSED, SCALARS, TABLE, TWICE
 
 import nearfetch
 from nearfetch import (
@@ -68,12 +68,14 @@ def moved() -> int:
     return known["get_message_bytes"] + known["put_message_bytes"] + known["call_bytes"]
 
 
-def most(kind: str, x: SimpleNamespace, in_blocks: bool) -> float:
+def most(kind: str, x: SimpleNamespace, in_blocks: bool, result: Any) -> float:
     """Bytes that an operation of this kind may move in a rank. Replication is more.
 
     1024 of them are a page that is read ahead.
     Products of arrays that are not in blocks are not bounded: the matrices are small, and are redistributed
-    before and after. One GET of named elements may bring 8 KiB between them, all of such small arrays.
+    before and after. One GET of named elements, or of parts of rows, may bring 8 KiB between them: all of
+    such small arrays. What is in cycles may go into blocks and back. `moving_checks.py` and
+    `access_checks.py` have larger ones.
     """
     if kind == OWN:
         return 0
@@ -81,8 +83,11 @@ def most(kind: str, x: SimpleNamespace, in_blocks: bool) -> float:
         return 16 * 6 * (ranks() + 1) + 1024
     if kind == PRODUCTS:
         return 0.5 * (x.m.nbytes + x.k.nbytes) + 1024 if in_blocks else np.inf
-    if kind == NAMED:
+    if kind in (NAMED, TWICE):
         return 1.1 * x.a.nbytes + 1024
+    if kind == MOVED:
+        results = result if isinstance(result, tuple) else (result,)
+        return (0.5 if in_blocks else 1) * max(x.a.nbytes, sum(one.nbytes for one in results)) + 1024
     return 0.5 * x.a.nbytes + 1024
 
 
@@ -120,7 +125,7 @@ def one(operation: Any, model: SimpleNamespace, distributed: SimpleNamespace, bo
     seen = operation.call(distributed)
     used = moved() - before
     if bounded:
-        limit = most(operation.kind, model, isinstance(distributed.a, BlockArray))
+        limit = most(operation.kind, model, isinstance(distributed.a, BlockArray), expected)
         assert used <= (limit if ranks() > 1 else 0), f"{used} bytes moved, {limit} allowed"
     if operation.writes:
         barrier()

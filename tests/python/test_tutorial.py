@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from ranks import FAMILIES, SOURCE, need_family, need_native, run
 
-NAMES = ("python", "python-files", "python-access", "python-elements", "python-programs")
+NAMES = ("python", "python-files", "python-numpy", "python-access", "python-elements", "python-programs")
 PAGES = "".join((SOURCE / "docs" / f"{name}.md").read_text() for name in NAMES)
 TUTORIAL = (SOURCE / "docs" / "python-tutorial.md").read_text()
 _BLOCK = re.compile(
