@@ -3,7 +3,7 @@
 
 Each rank accumulates its own part, and its last elements, the part's totals, stand in an array with one
 index for each part of the grid there. Each rank reads the totals of the parts before its own, and adds them.
-An array that is dealt out in cycles along the axis goes into blocks first, and its result back.
+An array that is cyclic along the axis goes into blocks first, and its result back.
 """
 
 from __future__ import annotations

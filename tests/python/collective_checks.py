@@ -31,6 +31,7 @@ class Arrays:
         self.a = BlockArray(12)
         self.b = BlockArray(12)
         self.c = CyclicArray(12)
+        self.flags = BlockArray(12, bool)
         self.m = BlockArray((6, 4))
         self.nine = BlockArray(9)
         self.s = SparseMatrix((4, 4))
@@ -109,7 +110,7 @@ MISMATCHES: list[tuple[str, str, Use, str, Use]] = [
         _wait,
     ),
     ("cumsum and cumprod", "cumsum", lambda x: x.a.cumsum(), "cumprod", lambda x: x.a.cumprod()),
-    ("a mask and barrier", "selection by a mask", lambda x: x.a[x.a > 1], "barrier", _wait),
+    ("a mask and barrier", "selection by a mask", lambda x: x.a[x.flags], "barrier", _wait),
     ("two shifts", "roll", lambda x: np.roll(x.a, 1), "roll", lambda x: np.roll(x.a, 2)),
     ("reshape and barrier", "reshape", lambda x: x.m.reshape(4, 6), "barrier", _wait),
     ("resize and sum", "resize", lambda x: x.a.resize(20), "sum", lambda x: x.a.sum()),
