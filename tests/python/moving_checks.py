@@ -15,6 +15,7 @@ import numpy as np
 from access_checks import messages
 from array_checks import arrays, random_key, refused, same, values
 from numpy_table_checks import moved
+from numpy_table_checks import same as same_with_nan
 
 import nearfetch
 from nearfetch import BlockArray, BlockCyclicArray, CyclicArray, barrier, launch, rank, ranks
@@ -173,6 +174,46 @@ def selections(shape: tuple[int, ...], dtype: Any) -> None:
                 barrier()
 
 
+def sorts() -> None:
+    """Of all kinds of elements, of few and of equal ones; no rank gets much more than its share."""
+    random = np.random.default_rng(6)
+    for extent in (0, 1, ranks(), 1003):
+        for dtype in ("f8", "i2", "u1", "?", "c8", "M8[s]", "S3"):
+            model = random.integers(0, 300, extent).astype(dtype)
+            if dtype == "f8":
+                model[random.random(extent) < 0.1] = np.nan
+            for array in arrays((extent,), dtype):
+                filled(array, model)
+                same_with_nan(np.sort(array)[...], np.sort(model))
+                same(np.argsort(array)[...], np.argsort(model, kind="stable"))
+                if dtype[0] not in "cS":
+                    same_with_nan(np.unique(array)[...], np.unique(model))
+                barrier()
+    for kind in (BlockArray, CyclicArray):
+        model = values((23, 19), "i4")
+        array = filled(kind((23, 19), "i4"), model)
+        for axis in (0, 1, -1):
+            same(np.sort(array, axis=axis)[...], np.sort(model, axis=axis))
+            same(array.argsort(axis=axis)[...], model.argsort(axis=axis, kind="stable"))
+            same(np.median(array, axis=axis)[...], np.median(model, axis=axis))
+        same(np.sort(array, axis=None)[...], np.sort(model, axis=None))
+        same(np.argsort(array, axis=None)[...], np.argsort(model, axis=None, kind="stable"))
+        assert np.quantile(array, 0.25) == np.quantile(model, 0.25)
+        assert np.isnan(np.median(filled(kind(3), np.array([1, np.nan, 2]))))
+        barrier()
+    count = 20_000
+    share = 8 * count
+    for model in (np.zeros(ranks() * count), random.random(ranks() * count), -np.arange(ranks() * count)):
+        array = filled(BlockArray(model.size), model.astype(float))
+        ordered, sent, size = used(lambda: np.sort(array))  # noqa: B023
+        nearfetch.release()
+        # Its share, or twice that, is read, and as much is written.
+        assert size <= 3.2 * share + 4096 if ranks() > 1 else size == 0, (size, share)
+        assert sent <= 8 * (ranks() - 1) + 8, sent
+        barrier()
+        assert (np.diff(ordered.local) >= 0).all() and ordered.sum() == array.sum()
+
+
 def accumulations() -> None:
     """Of more ranks than indices, of infinities and NaN, and of booleans."""
     for extent in (1, 2, ranks() + 1, 3 * ranks() - 1):
@@ -273,6 +314,7 @@ def main(whole: bool) -> int:
     few_messages()
     for shape, dtype in zip(SHAPES if whole else SHAPES[2:3], ("f8", "i4", "c16", "u1", "f8", "f8", "i4")):
         selections(shape, dtype)
+    sorts()
     accumulations()
     reductions()
     wrong_uses()
