@@ -29,8 +29,8 @@ abs add bitwise_and bitwise_or bitwise_xor ceil copysign cos cosh divide equal e
 greater greater_equal hypot imag isfinite isinf isnan less less_equal log log10 log1p log2 logaddexp
 logical_and logical_not logical_or logical_xor maximum minimum multiply negative nextafter not_equal positive
 real reciprocal remainder round sign signbit sin sinh sqrt square subtract tan tanh trunc
-all any argmax argmin broadcast_shapes can_cast count_nonzero diff expand_dims flip isin matmul max mean min moveaxis nonzero prod
-reshape result_type roll squeeze stack sum where
+all any argmax argmin broadcast_arrays broadcast_shapes broadcast_to can_cast count_nonzero diff expand_dims
+flip isin matmul max mean min moveaxis nonzero prod reshape result_type roll squeeze stack sum where
 """)
 """numpy's, which distributed arrays have by its protocols."""
 

@@ -53,6 +53,9 @@ __all__ = [
 
 Shape = Union[int, Sequence[int]]
 
+_LIBRARIES = ("numpy", "scipy", "sklearn", "array_api_compat", "array_api_extra")
+"""Those that take distributed arrays by numpy's protocols, or by the array API standard."""
+
 
 class DistributedArray(ArrayPrefetching, BulkAccess, NumpyMethods):
     """The common part of all distributions; make one of the derived classes."""
@@ -162,9 +165,10 @@ class DistributedArray(ArrayPrefetching, BulkAccess, NumpyMethods):
         if copy is False:
             raise ValueError("a distributed array cannot be a numpy array without a copy")
         caller = sys._getframe(1)
-        if str(caller.f_globals.get("__name__")).split(".")[0] == "numpy":
-            # A function of numpy wants it, not the program.
-            refuse(f"numpy's {caller.f_code.co_name}()")
+        library = str(caller.f_globals.get("__name__")).split(".")[0]
+        if library in _LIBRARIES:
+            # A function of theirs wants it, not the program.
+            refuse(f"{library}'s {caller.f_code.co_name}()")
         whole = self[...]
         return whole if dtype is None else whole.astype(dtype, copy=False)
 

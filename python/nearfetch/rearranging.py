@@ -10,7 +10,16 @@ from __future__ import annotations
 import operator
 from typing import Any, Callable, Optional, Sequence
 
-from nearfetch.dense import BLOCK, ArrayLayout, Dense, checked_operand, collective, first_dense, new_array
+from nearfetch.dense import (
+    BLOCK,
+    ArrayLayout,
+    Dense,
+    checked_operand,
+    collective,
+    first_dense,
+    new_array,
+    part_of,
+)
 from nearfetch.elements import bytes_of
 from nearfetch.errors import Error
 from nearfetch.indexing import key_of
@@ -223,6 +232,24 @@ def squeezed(a: Dense, axis: Any = None) -> Any:
         return _read(a, wanted).reshape(made.local.shape)
 
     return _made("squeeze", a, a._layout.without(axes, False), read, axes)
+
+
+@implements(np.broadcast_to)
+def _broadcast_to(array: Dense, shape: Any) -> Dense:
+    wanted = tuple(np.atleast_1d(shape).tolist())
+    if wanted == array.shape:
+        return array
+    if np.broadcast_shapes(array.shape, wanted) != wanted:
+        raise Error(
+            f"broadcast_to of the shape {array.shape} to {wanted} (it does not fit): use one that does"
+        )
+    return _made("broadcast_to", array, in_blocks(wanted), lambda made: part_of(made, array))
+
+
+@implements(np.broadcast_arrays)
+def _broadcast_arrays(*args: Any) -> tuple[Any, ...]:
+    shape = np.broadcast_shapes(*(np.shape(one) for one in args))
+    return tuple(np.broadcast_to(one, shape) for one in args)
 
 
 @implements(np.reshape)

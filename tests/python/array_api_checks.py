@@ -6,12 +6,15 @@ python array_api_checks.py [RANKS]      # threads; under mpiexec the ranks of th
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Any
 
 import numpy as np
-from array_checks import same
+from array_checks import refused, same
 from numpy_table_checks import moved
+
+os.environ["SCIPY_ARRAY_API"] = "1"  # before scipy is imported
 
 from nearfetch import BlockArray, CyclicArray, barrier, launch, random, rank, ranks
 
@@ -126,16 +129,31 @@ def questions() -> None:
 
 
 def libraries() -> None:
-    """array_api_compat, where it is installed, finds the namespace."""
+    """array_api_compat and scipy, where they are installed, find the namespace."""
     try:
         import array_api_compat
+        import scipy
     except ImportError:
         return
-    x = random((30, 4), seed=2)
+    x = random((300 * ranks(), 4), seed=2)
     xp = array_api_compat.array_namespace(x)
     assert xp is x.__array_namespace__() and array_api_compat.is_array_api_obj(x)
-    assert array_api_compat.device(x) == "cpu" and array_api_compat.size(x) == 120
-    assert np.allclose(softmax(x, xp)[...], softmax(x[...], np))
+    assert array_api_compat.device(x) == "cpu" and array_api_compat.size(x) == x.size
+    model = x[...]
+    for function in (
+        lambda a: scipy.special.logsumexp(a, axis=0),
+        lambda a: scipy.special.softmax(a, axis=0),
+        lambda a: scipy.stats.zscore(a, axis=0),
+        lambda a: scipy.cluster.vq.whiten(a),
+    ):
+        before = moved()
+        found = function(x)
+        assert type(found) is BlockArray and moved() - before < 0.4 * model.nbytes
+        assert np.allclose(found[...], function(model))
+        barrier()
+    before = moved()
+    refused(lambda: scipy.special.expit(x), "use np.asarray(a)")
+    assert moved() == before
     barrier()
 
 

@@ -291,6 +291,8 @@ TABLE = [
     Operation(MOVED, "np.flip", lambda x: np.flip(x.a)),
     Operation(MOVED, "np.flip axis", lambda x: np.flip(x.a, axis=-1)),
     Operation(MOVED, "np.flipud", lambda x: np.flipud(x.a)),
+    Operation(MOVED, "np.broadcast_to", lambda x: np.broadcast_to(x.a, (2, *x.a.shape))),
+    Operation(MOVED, "np.broadcast_arrays", lambda x: np.broadcast_arrays(x.a, np.sum(x.a, axis=0))),
     Operation(MOVED, "np.swapaxes", lambda x: np.swapaxes(x.a, 0, -1)),
     Operation(MOVED, "np.moveaxis", lambda x: np.moveaxis(x.a, 0, -1)),
     Operation(MOVED, "np.concatenate", lambda x: np.concatenate([x.a, x.b])),
