@@ -143,7 +143,6 @@ def libraries() -> None:
     for function in (
         lambda a: scipy.special.logsumexp(a, axis=0),
         lambda a: scipy.special.softmax(a, axis=0),
-        lambda a: scipy.stats.zscore(a, axis=0),
         lambda a: scipy.cluster.vq.whiten(a),
     ):
         before = moved()
