@@ -180,6 +180,24 @@ def _ptp(array: Dense, over: Over) -> Any:
     return over.out
 
 
+@implements(np.average)
+def _average(a: Dense, axis: Any = None, weights: Any = None, *, keepdims: bool = False) -> Any:
+    if weights is None:
+        return mean_(a, axis=axis, keepdims=keepdims)
+    weights = checked_operand("average", weights)
+    if isinstance(weights, np.ndarray) and weights.ndim == 1 < a.ndim and np.ndim(axis) == 0:
+        if axis is None:
+            raise Error(f"average of {a.ndim} dimensions by a vector (it weighs along an axis): give axis=")
+        weights = weights.reshape([-1 if at == axis % a.ndim else 1 for at in range(a.ndim)])
+    floating = a.dtype if a.dtype.kind in "fc" else np.dtype(float)
+    weighted = np.multiply(a, weights, dtype=np.result_type(floating, weights.dtype))
+    every = np.broadcast_to(weights, a.shape) if isinstance(weights, Dense) else weights
+    total = np.sum(every, axis=axis, keepdims=keepdims)
+    if np.any(total == 0):
+        raise Error("average by weights that add up to 0 (it divides by the sum): use others")
+    return sum_(weighted, axis=axis, keepdims=keepdims) / total
+
+
 # Without elements that are no number.
 
 

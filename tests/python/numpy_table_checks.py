@@ -115,7 +115,7 @@ def one(operation: Any, model: SimpleNamespace, distributed: SimpleNamespace, bo
         return
     try:
         expected = operation.call(model)
-    except (TypeError, ValueError) as problem:
+    except (TypeError, ValueError, ZeroDivisionError) as problem:
         # numpy refuses it for this dtype or shape; here it fails in the same way in all ranks.
         try:
             operation.call(distributed)
