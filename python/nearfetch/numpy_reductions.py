@@ -128,18 +128,18 @@ def mean_(array: Dense, over: Over) -> Any:
 
 
 @_reduction(np.var)
-def var(array: Dense, over: Over, ddof: float = 0, **more: Any) -> Any:
+def var(array: Dense, over: Over, **more: Any) -> Any:
     """The variance. Collective. Raises Error for a `mean` that is given."""
-    return variance("var", array, over, _freedom("var", ddof, **more))
+    return variance("var", array, over, _freedom("var", **more))
 
 
 @_reduction(np.std)
-def std(array: Dense, over: Over, ddof: float = 0, **more: Any) -> Any:
+def std(array: Dense, over: Over, **more: Any) -> Any:
     """The standard deviation. Collective. Raises Error for a `mean` that is given."""
-    return variance("std", array, over, _freedom("std", ddof, **more), np.sqrt)
+    return variance("std", array, over, _freedom("std", **more), np.sqrt)
 
 
-def _freedom(what: str, ddof: float, correction: Optional[float] = None, mean: Any = None) -> float:
+def _freedom(what: str, ddof: float = 0, correction: Optional[float] = None, mean: Any = None) -> float:
     if mean is not None:
         raise Error(f"{what} with mean= (each part is taken from its own mean): leave it out")
     if correction is not None and ddof != 0:
@@ -240,13 +240,13 @@ def _nanmean(array: Dense, over: Over) -> Any:
 
 
 @_reduction(np.nanvar)
-def _nanvar(array: Dense, over: Over, ddof: float = 0, **more: Any) -> Any:
-    return variance("nanvar", array, _over_numbers(array, over), _freedom("nanvar", ddof, **more))
+def _nanvar(array: Dense, over: Over, **more: Any) -> Any:
+    return variance("nanvar", array, _over_numbers(array, over), _freedom("nanvar", **more))
 
 
 @_reduction(np.nanstd)
-def _nanstd(array: Dense, over: Over, ddof: float = 0, **more: Any) -> Any:
-    return variance("nanstd", array, _over_numbers(array, over), _freedom("nanstd", ddof, **more), np.sqrt)
+def _nanstd(array: Dense, over: Over, **more: Any) -> Any:
+    return variance("nanstd", array, _over_numbers(array, over), _freedom("nanstd", **more), np.sqrt)
 
 
 # Frequencies: the same numpy arrays on all ranks.
