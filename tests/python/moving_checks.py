@@ -112,7 +112,7 @@ def bounds() -> None:
 
 def few_messages() -> None:
     """Each rank moves what it is to own, in at most two messages for each owner, a box in four."""
-    rows, columns = 60 * ranks(), 50
+    rows, columns = 60 * ranks(), 12 * ranks() + 2
     model = values((rows, columns), "f8")
     share = model.nbytes / ranks()
     others = ranks() - 1
