@@ -162,7 +162,9 @@ def key_of(indices: Sequence[np.ndarray]) -> tuple[Any, ...]:
     steps = [np.diff(one[:2]) for one in indices]
     if all((np.diff(one) == step).all() for one, step in zip(indices, steps)):
         return tuple(
-            slice(int(one[0]), int(one[-1]) + 1, int(step[0]) if step.size else 1) if one.size else slice(0, 0)
+            slice(int(one[0]), int(one[-1]) + 1, int(step[0]) if step.size else 1)
+            if one.size
+            else slice(0, 0)
             for one, step in zip(indices, steps)
         )
     return np.ix_(*indices)

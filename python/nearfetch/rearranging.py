@@ -7,6 +7,7 @@ where they are to be. So no rank holds more than its share. All of them are coll
 
 from __future__ import annotations
 
+import functools
 import operator
 from typing import Any, Callable, Optional, Sequence
 
@@ -28,10 +29,10 @@ from nearfetch.numerical import np
 from nearfetch.numpy_registry import implements
 from nearfetch.reductions import axes_of
 
-__all__ = ["in_blocks", "put_in_order", "raveled", "reshaped", "squeezed", "transposed"]
+__all__ = ["in_blocks", "put_rows", "raveled", "reshaped", "squeezed", "transposed"]
 
 _PORTION_BYTES = 8 << 20
-"""So much of the own part has its new places in memory at a time."""
+"""Of so many rows of the own part the new places are in memory at a time."""
 
 
 @implements(np.transpose)
@@ -281,15 +282,16 @@ def raveled(what: str, array: Dense) -> Dense:
 def _reshaped(what: str, array: Dense, shape: tuple[int, ...]) -> Dense:
     if not 1 <= len(shape) <= 4:
         raise Error(f"{what} to {len(shape)} dimensions (arrays have 1 to 4): use as many")
-    own, places = array.local, _places(array)
+    strides = [int(np.prod(array.shape[at + 1 :], dtype=object)) for at in range(array.ndim)]
+    numbers = [one * stride for one, stride in zip(_places(array), strides)]
 
     def write(made: Dense) -> None:
-        portion = max(1, _PORTION_BYTES // array.dtype.itemsize)
-        for first in range(0, own.size, portion):
-            at = np.unravel_index(np.arange(first, min(first + portion, own.size)), own.shape)
-            number = np.ravel_multi_index([one[n] for one, n in zip(places, at)], array.shape)
-            rows = np.stack(np.unravel_index(number, shape), axis=1)
-            _put(made, rows, own[at])
+        own, within = array.local, functools.reduce(np.add.outer, numbers[1:], np.zeros((), np.int64))
+        step = max(1, _PORTION_BYTES // max(1, within.size * array.dtype.itemsize))
+        for first in range(0, len(own), step):
+            number = np.add.outer(numbers[0][first : first + step], within).reshape(-1)
+            rows = np.stack(np.unravel_index(number, shape), axis=1) if len(shape) > 1 else number
+            put_rows(made, rows, own[first : first + step])
 
     return _filled(what, array, in_blocks(shape), array.dtype, write, shape)
 
@@ -300,12 +302,8 @@ def in_blocks(shape: Sequence[int]) -> ArrayLayout:
     return ArrayLayout(BLOCK, bounds, tuple(_native.balanced_grid(len(bounds))), ())
 
 
-def put_in_order(made: Dense, numbers: np.ndarray, values: np.ndarray) -> None:
-    """Writes values to these indices of a vector. One-sided."""
-    _put(made, numbers.reshape(-1, 1), values)
-
-
-def _put(made: Dense, rows: np.ndarray, values: np.ndarray) -> None:
+def put_rows(made: Dense, rows: np.ndarray, values: np.ndarray) -> None:
+    """Writes values one by one; the rows are their indices, of one number for each dimension. One-sided."""
     if values.size:
         packed = np.ascontiguousarray(rows, np.int64), np.ascontiguousarray(values)
         made._native.put([], [], [], *(bytes_of(one) for one in packed))

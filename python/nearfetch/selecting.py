@@ -17,7 +17,7 @@ from nearfetch.errors import Error, IndexingError
 from nearfetch.native import _native
 from nearfetch.numerical import np
 from nearfetch.numpy_registry import implements
-from nearfetch.rearranging import in_blocks, put_in_order, raveled
+from nearfetch.rearranging import in_blocks, put_rows, raveled
 from nearfetch.reductions import Over, reduced
 
 __all__ = ["masked", "nonzero"]
@@ -104,6 +104,6 @@ def _chosen(mask: Dense) -> _Chosen:
 def _vector(chosen: _Chosen, values: np.ndarray) -> Dense:
     """Own values in their places of a new array. In a collective."""
     made = new_array(in_blocks((chosen.count,)), values.dtype)
-    put_in_order(made, chosen.before, values)
+    put_rows(made, chosen.before, values)
     _native.barrier()
     return made

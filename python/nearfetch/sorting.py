@@ -101,20 +101,27 @@ def _in_order(what: str, layout: ArrayLayout, columns: list[np.ndarray]) -> Dens
     rank, ranks = _native.rank(), _native.ranks()
     made = new_array(layout, columns[-1].dtype)
     lengths = _all_of(what, made, np.array([columns[0].size]))[:, 0]
-    order = np.argsort(columns[0], kind="stable")
-    run = columns[0][order]
+    columns = _sorted_by_first(columns)
+    run = columns[0]
     each_rank = ArrayLayout(BLOCK, ((0, ranks), (0, int(lengths.max()))), (ranks, 1), ())
     runs = [new_array(each_rank, column.dtype) for column in columns]
     for one, column in zip(runs, columns):
-        one.local[0, : run.size] = column[order]
+        one.local[0, : run.size] = column
     cuts = _all_of(what, made, _cuts(what, made, run, lengths))
     _native.barrier()
     pieces = [(at, slice(int(one[rank]), int(one[rank + 1]))) for at, one in enumerate(cuts)]
     taken = [np.concatenate([one[piece] for piece in pieces]) for one in runs]
     place = layout.bounds[0][0] + int(cuts[:, rank].sum())
-    made[place : place + taken[0].size] = taken[-1][np.argsort(taken[0], kind="stable")]
+    made[place : place + taken[0].size] = _sorted_by_first(taken)[-1]
     _native.barrier()
     return made
+
+
+def _sorted_by_first(columns: list[np.ndarray]) -> list[np.ndarray]:
+    if len(columns) == 1:
+        return [np.sort(columns[0])]
+    order = np.argsort(columns[0], kind="stable")
+    return [column[order] for column in columns]
 
 
 def _cuts(what: str, array: Dense, run: np.ndarray, lengths: np.ndarray) -> np.ndarray:
