@@ -128,10 +128,6 @@ class DistributedArray(ArrayPrefetching, BulkAccess, NumpyMethods):
         the scalar `value` to its own elements. A distributed value is collective: each rank reads what it
         is to own of it. Messages and errors are those of reading.
         """
-        if isinstance(value, Dense):
-            self._check_no_field(key)
-            assign_elements(self, key, value)
-            return
         try:
             self._cell[0] = value
         except (TypeError, ValueError):
@@ -140,6 +136,9 @@ class DistributedArray(ArrayPrefetching, BulkAccess, NumpyMethods):
             if self._write(key):
                 return
         self._check_no_field(key)
+        if isinstance(value, Dense):
+            assign_elements(self, key, value)
+            return
         if isinstance(key, Dense):
             self._put_masked(key, value)
             return
@@ -165,6 +164,8 @@ class DistributedArray(ArrayPrefetching, BulkAccess, NumpyMethods):
         if copy is False:
             raise ValueError("a distributed array cannot be a numpy array without a copy")
         caller = sys._getframe(1)
+        if caller.f_code is DistributedArray.__setitem__.__code__:
+            raise TypeError("a distributed array as one value")  # which a value is taken for first
         library = str(caller.f_globals.get("__name__")).split(".")[0]
         if library in _LIBRARIES:
             # A function of theirs wants it, not the program.

@@ -80,22 +80,7 @@ class NumpyMethods(np.lib.mixins.NDArrayOperatorsMixin, Dense):
             raise ValueError(
                 f"the truth value of an array of {self.size} elements is ambiguous: use a.any() or a.all()"
             )
-        return bool(self._only())
-
-    def __int__(self) -> int:
-        return int(self._only())
-
-    def __float__(self) -> float:
-        return float(self._only())
-
-    def __complex__(self) -> complex:
-        return complex(self._only())
-
-    def _only(self) -> Any:
-        """The only element. Raises TypeError, as numpy, if there are others or none."""
-        if self.size != 1:
-            raise TypeError(f"an array of {self.size} elements as one number: use a[i], or a reduction")
-        return self[tuple(first for first, _ in self.bounds)]
+        return bool(self[tuple(first for first, _ in self.bounds)])
 
     def __len__(self) -> int:
         return self.shape[0]

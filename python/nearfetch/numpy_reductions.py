@@ -47,12 +47,15 @@ def _reduction(*functions: Any) -> Callable[[Callable[..., Any]], Callable[..., 
         for one in known.parameters.values()
     ]
     signature = known.replace(parameters=parameters)
+    first, *others = signature.parameters
 
     def register(implementation: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(implementation)
         def call(*args: Any, **words: Any) -> Any:
-            given = signature.bind(*args, **words).arguments
-            array = given.pop(parameters[0].name)
+            # A bind takes longer than a small reduction.
+            is_plain = len(args) == 1 and words.keys() <= set(others)
+            given = {**words, first: args[0]} if is_plain else signature.bind(*args, **words).arguments
+            array = given.pop(first)
             over = Over(**{word: given.pop(word) for word in Over._fields if word in given})
             return implementation(array, over, **given)
 

@@ -62,6 +62,21 @@ def assigned(shape: tuple[int, ...], dtype: str) -> None:
             barrier()
 
 
+def of_all_dtypes() -> None:
+    """Of strings, dates, structures and one element: nothing is fetched to see whether it is one value."""
+    for dtype in ("S3", "M8[s]", "?", "c16", [("x", "f8"), ("n", "i4"), ("tag", "S4")]):
+        for extent in (1, 5000, 9000):
+            model = values((extent,), dtype, extent)
+            array, source = BlockArray(9000, dtype), filled(BlockArray(extent, dtype), model)
+            before = moved()
+            array[:extent] = source
+            array[8999] = filled(BlockArray(1, dtype), model[:1])
+            assert moved() - before <= (0.5 * array.nbytes + 4096 if ranks() > 1 else 0)
+            same(array[: min(extent, 8999)], model[:8999])
+            assert array[8999] == model[0]
+            barrier()
+
+
 def of_itself() -> None:
     """An array may be assigned to parts of itself, as if it was copied first."""
     for array in arrays((40,), int):
@@ -308,6 +323,7 @@ def main(whole: bool) -> int:
     """All of it, in one program; on MPI, where it takes long, fewer shapes."""
     for shape in SHAPES if whole else SHAPES[2:3]:
         assigned(shape, "i4")
+    of_all_dtypes()
     of_itself()
     bounds()
     few_messages()
