@@ -207,7 +207,7 @@ def combined(
         _check_out(what, out, wanted, (1,) * array.ndim if over.keepdims else ())
     counts = _counts(array, axes)
     layouts = [one._layout if isinstance(one, Dense) else None for one in (where, out)]
-    said = (axes, over.keepdims, str(over.dtype), over.initial, layouts, *arguments)
+    said = (axes, over.keepdims, str(over.dtype), over.initial, where is True, layouts, *arguments)
     with collective(what, array._layout, str(array.dtype), *said):
         parts = partial(_own_where(array, where))
         if wanted is not None:

@@ -265,6 +265,14 @@ def reductions() -> None:
         for out in arrays((8,), "f4"):
             assert array.sum(axis=0, out=out) is out
             same(out[...], model.sum(axis=0, dtype="f4"))
+        for seen, expected in (
+            (np.add.reduce(array, 1), np.add.reduce(model, 1)),
+            (np.add.accumulate(array, 1), np.add.accumulate(model, 1)),
+            (array.var(0, None, None, 1), model.var(0, None, None, 1)),
+            (array.sum(None, "f4"), model.sum(None, "f4")),
+            (array.min(1, None, True), model.min(1, None, True)),
+        ):
+            assert np.allclose(np.asarray(seen), expected) and seen.shape == expected.shape
         number = np.zeros((), "i8")
         assert array.max(out=number) is number and number == int(model.max())
         barrier()
