@@ -182,9 +182,12 @@ class DistributedArray : public detail::ScatteredAccess<DistributedArray<T, N, D
         std::fill_n(own_, local().size(), value);
         barrier();
     }
-    /// Copies the elements of an array with any distribution. \throws Error when the bounds differ
+    /// Copies the elements of an array with any distribution. `axes` orders its dimensions: {1, 0}
+    /// transposes.
+    /// \throws Error for other bounds, and for itself in another order
     template <Distribution Other>
-    void assign(const DistributedArray<T, N, Other>& from, const Where& where = Where::current());
+    void assign(const DistributedArray<T, N, Other>& from, const Axes<N>& axes = detail::in_order<N>(),
+                const Where& where = Where::current());
     /// Changes the bounds, on the same or another grid of ranks. Indices in both bounds keep their elements,
     /// new ones are zero. Prefetched patterns are requested again for the new bounds: a stencil surrounds the
     /// elements that the rank owns now; tables and observations lose indices that are out of bounds. Memory
@@ -350,11 +353,9 @@ class DistributedArray : public detail::ScatteredAccess<DistributedArray<T, N, D
     }
     static void fetch(std::vector<Part>& parts, bool around);
     /// Fetches what the calling rank owns in another layout.
-    template <Distribution Other>
-    std::vector<Part> fetch_for(const Layout<N, Other>& owned, bool around) const;
-    /// Copies fetched parts into this rank's own elements.
-    template <Distribution Other>
-    void take(const Layout<N, Other>& layout, const std::vector<detail::ArrayPart<T, N, Other>>& parts);
+    std::vector<Part> fetch_for(const Layout<N, D>& owned) const;
+    /// Copies parts that were fetched packed into this rank's own elements.
+    void take(const auto& layout, const auto& parts, const Axes<N>& axes = detail::in_order<N>());
     /// Refreshes the stale consistent slices of these parts.
     void refresh_stale_slices(std::span<const Part> parts) const;
     /// Reads what is prefetched of a part. \return one flag per element: whether it was

@@ -3,8 +3,10 @@
 // The parts of layouts that do not depend on dimension and distribution
 // (nearfetch/detail/array/distribution.hpp).
 
+#include <algorithm>
 #include <limits>
 #include <nearfetch/detail/array/distribution.hpp>
+#include <nearfetch/detail/array/slices.hpp>
 #include <string>
 #include <vector>
 
@@ -66,6 +68,18 @@ void check_layout(std::span<const std::int64_t> lower, std::span<const std::int6
             throw Error(dimension + ": more ranks than there can be",
                         "their number is the product of the grid", "use the program's ranks");
     }
+}
+
+void check_axes(std::span<const std::size_t> axes) {
+    std::string names;
+    bool each_once = true;
+    for (std::size_t d = 0; d < axes.size(); ++d) {
+        names += (d == 0 ? "" : ", ") + std::to_string(axes[d]);
+        each_once = each_once && std::ranges::find(axes, d) != axes.end();
+    }
+    if (!each_once)
+        throw Error("assign with the axes " + names, "each dimension is there once",
+                    "name each of " + std::to_string(axes.size()));
 }
 
 }  // namespace nearfetch::detail

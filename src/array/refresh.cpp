@@ -155,8 +155,8 @@ void refresh(std::span<PrefetchEntry* const> entries, Context& context, const Sl
         {
             const Overwriting overwriting(entry);
             get_fragments(entry.slice, entry.packer, packing,
-                          [&](std::uint64_t at, std::span<const std::byte> fragment) {
-                              entry.publish_fragment(at, fragment);
+                          [&](const SliceMove&, std::uint64_t at, std::span<const std::byte> elements) {
+                              entry.publish_fragment(at, elements);
                           });
         }
         came(arrival, issued);

@@ -4,6 +4,8 @@
 // are asked to pack, a few at a time, then the GETs are waited for. Own parts are copied while GETs are
 // outstanding.
 //
+// Elements that do not go to packed memory are distributed by this rank: from fragments if they are many.
+//
 // One GET covers several runs if the gaps between them are small: a network moves a small gap faster than it
 // starts another GET. An owner packs if GETs would be many, or would move many unwanted bytes. An owner that
 // is to stay passive packs only if these numbers are very large.
@@ -11,10 +13,12 @@
 #include <algorithm>
 #include <cstring>
 #include <deque>
+#include <memory>
 #include <nearfetch/detail/array/slices.hpp>
 
 #include "array/fragments.hpp"
 #include "array/runs.hpp"
+#include "array/strided_copy.hpp"
 #include "base/copy.hpp"
 #include "pgas/ordered.hpp"
 #include "pgas/runtime.hpp"
@@ -29,9 +33,13 @@ namespace {
 struct Limits {
     std::int64_t messages;
     std::uint64_t unwanted_bytes;
+    std::uint64_t long_bytes = ~std::uint64_t{0};  ///< a GET of so many is not counted
 };
 // About one round trip.
 constexpr Limits active_owner_limits{4, 8 * 1024};
+// For elements that are distributed here, which packing would copy twice. A long GET takes its time for its
+// bytes, not for its start.
+constexpr Limits distributed_limits{4, 8 * 1024, 4 * 1024};
 // For moves of few messages: no more than a request and its answer.
 constexpr Limits few_messages_limits{2, 8 * 1024};
 // For owners that should stay passive: beyond these, GETs take several times as long.
@@ -42,9 +50,8 @@ constexpr std::size_t most_outstanding = 64;
 // before the last answer has come. So the network stays busy with small staging buffers.
 constexpr std::size_t most_asked = 8;
 constexpr std::uint64_t most_asked_bytes = 256 * 1024;
-constexpr std::uint64_t fragment_bytes = 64 * 1024;
-// Outstanding GETs when a slice is fetched in fragments.
-constexpr std::size_t most_fragments = most_asked_bytes / fragment_bytes;
+// Larger slices that are distributed come in fragments.
+constexpr std::uint64_t most_staged_bytes = 256 * 1024;
 // Limit of one answer; larger slices are fetched by runs.
 constexpr std::uint64_t most_answer_bytes = std::uint64_t{1} << 30;
 // Limits of a GET that covers several runs: each gap, and its size.
@@ -153,12 +160,30 @@ void unpack(const Slice& slice, const Runs& runs, const std::byte* packed) {
         [&](const Run& run) { copy_bytes(part + run.part_offset, packed + run.packed_offset, run.bytes); });
 }
 
+/// Puts packed elements where the move wants them.
+void distribute(const SliceMove& move, const std::byte* packed) {
+    const Slice& slice = move.slice;
+    copy_strided(move.packed, *move.steps, packed, packed_steps(slice.extent, slice.element_bytes),
+                 slice.extent, slice.element_bytes);
+}
+
+void copy_own(const SliceMove& move) {
+    const Slice& slice = move.slice;
+    if (!move.steps) return pack(slice, Runs(move), move.packed);
+    const Steps steps = packed_steps(slice.part, slice.element_bytes);
+    const std::byte* first = own_part(slice);
+    for (std::size_t d = 0; d < 4; ++d)
+        first += slice.lower[d] * steps[d];
+    copy_strided(move.packed, *move.steps, first, steps, slice.extent, slice.element_bytes);
+}
+
 bool may_ask(Context& context, const SliceMove& move) {
     return bytes_of(move) <= most_answer_bytes && context.runtime().job().threads();
 }
 
 const Limits& limits_of(const SliceMove& move) {
-    return move.few_messages ? few_messages_limits : active_owner_limits;
+    if (move.few_messages) return few_messages_limits;
+    return move.steps ? distributed_limits : active_owner_limits;
 }
 
 /// Whether the distribution has a packing of its own for this.
@@ -184,7 +209,7 @@ class PackCalls {
             if (bytes == 0) return take({});
             travels_along = packing_.context;
         } else if (!take) {
-            take = pgas::RemoteCall::copy_to(fragment.packed);
+            take = taking(fragment);
         }
         messages_.push_back(make_pack_message(slice, Runs::encoded_set_of(fragment), travels_along));
         calls_.push_back({slice.owner, context_.runtime().code_offset(packing_.pack), messages_.back(), bytes,
@@ -200,12 +225,17 @@ class PackCalls {
     }
 
   private:
+    static pgas::RemoteCall::Take taking(const SliceMove& fragment) {
+        if (!fragment.steps) return pgas::RemoteCall::copy_to(fragment.packed);
+        return [fragment](std::span<const std::byte> elements) { distribute(fragment, elements.data()); };
+    }
     void unpack(const SliceMove& fragment, const std::byte* from, const pgas::RemoteCall::Take& take) const {
+        const bool is_staged = take || fragment.steps;
         const std::uint64_t bytes = fragment.slice.bytes();
-        std::vector<std::byte> staged(take ? bytes : 0);
-        std::byte* const to = take ? staged.data() : fragment.packed;
+        std::vector<std::byte> staged(is_staged ? bytes : 0);
+        std::byte* const to = is_staged ? staged.data() : fragment.packed;
         packing_.unpack(packing_.context, fragment.slice, from, to);
-        if (take) take({to, bytes});
+        if (is_staged) (take ? take : taking(fragment))({to, bytes});
     }
 
     Context& context_;
@@ -214,15 +244,16 @@ class PackCalls {
     std::vector<pgas::RemoteCall> calls_;
 };
 
-/// Whether the owner should pack: there would be many GETs, or many unwanted bytes.
+/// Whether the owner should pack: there would be many short GETs, or many unwanted bytes.
 bool owner_packs(Context& context, const SliceMove& move, Packer packer, const SlicePacking& packing) {
     if (packs_own_way(packing, move) && packer == Packer::owner && may_ask(context, move)) return true;
     const Limits& most = packer != Packer::owner ? passive_owner_limits : limits_of(move);
     std::int64_t gets = 0;
     std::uint64_t bytes = 0;
     for_each_covering_get(Runs(move), [&](std::span<const Run> runs) {
-        ++gets;
-        bytes += runs.back().part_offset + runs.back().bytes - runs.front().part_offset;
+        const std::uint64_t covered = runs.back().part_offset + runs.back().bytes - runs.front().part_offset;
+        if (covered < most.long_bytes) ++gets;
+        bytes += covered;
     });
     return (gets > most.messages || bytes - bytes_of(move) > most.unwanted_bytes) && may_ask(context, move);
 }
@@ -278,30 +309,6 @@ class UpdateCalls {
 
 }  // namespace
 
-void for_each_fragment(const SliceMove& move, const std::function<void(const SliceMove&)>& visit) {
-    if (move.only != nullptr || move.slice.bytes() <= fragment_bytes) {
-        visit(move);
-        return;
-    }
-    std::size_t d = 0;
-    while (d < 3 && move.slice.extent[d] == 1)
-        ++d;
-    const std::int64_t extent = move.slice.extent[d];
-    const std::uint64_t row_bytes = move.slice.bytes() / static_cast<std::uint64_t>(extent);
-    const std::int64_t rows =
-        std::max<std::int64_t>(1, static_cast<std::int64_t>(fragment_bytes / row_bytes));
-    for (std::int64_t row = 0; row < extent; row += rows) {
-        SliceMove fragment = move;
-        fragment.slice.lower[d] += row;
-        fragment.slice.extent[d] = std::min(rows, extent - row);
-        if (fragment.packed != nullptr) fragment.packed += static_cast<std::uint64_t>(row) * row_bytes;
-        if (row_bytes > fragment_bytes && d < 3)
-            for_each_fragment(fragment, visit);
-        else
-            visit(fragment);
-    }
-}
-
 AskedSlice asked_slice(const void* closure) {
     const auto* const request = static_cast<const PackRequest*>(closure);
     const auto* const set = reinterpret_cast<const std::byte*>(request + 1);
@@ -320,73 +327,95 @@ void unpack_here(const void* closure, void* /*result*/) {
     unpack(request->slice, Runs(request->slice, encoded_set), encoded_set.data() + encoded_set.size());
 }
 
+namespace {
+
+/// Slices that are distributed when they have come.
+class Distributed {
+  public:
+    /// \param begin begin(move) starts a GET of packed elements
+    template <class Begin>
+    void start(const SliceMove& move, const Begin& begin) {
+        const std::uint64_t bytes = move.slice.bytes();
+        if (bytes > most_staged_bytes) {
+            large_.emplace_back(
+                move, [](const SliceMove& fragment, std::uint64_t, std::span<const std::byte> elements) {
+                    distribute(fragment, elements.data());
+                });
+            return;
+        }
+        small_.push_back({move, std::make_unique_for_overwrite<std::byte[]>(bytes)});
+        begin(SliceMove{move.slice, small_.back().memory.get()});
+    }
+    void finish_large() {
+        for (FragmentGets& gets : large_)
+            gets.finish();
+    }
+    /// \pre their GETs are complete
+    void finish_small() {
+        for (const Staged& staged : small_)
+            distribute(staged.move, staged.memory.get());
+    }
+
+  private:
+    struct Staged {
+        SliceMove move;
+        std::unique_ptr<std::byte[]> memory;
+    };
+    std::vector<Staged> small_;
+    std::deque<FragmentGets> large_;
+};
+
+}  // namespace
+
 void get_slices(std::span<const SliceMove> moves, Packer packer, bool bypass_cache,
                 const SlicePacking& packing, const OverlapWork& overlap_work) {
     Context& context = Context::here();
     const Rank self = context.runtime().job().rank();
+    Distributed distributed;  // it has the memory of GETs
     OutstandingTransfers outstanding;
     PackCalls asked(context, packing);
     std::vector<const SliceMove*> own;
+    const auto start = [&](const SliceMove& move) {
+        const auto source = bypass_cache ? Context::Source::target : Context::Source::cache;
+        const auto begin = [&](std::uint64_t address, std::byte* to, std::uint64_t bytes) {
+            return context.start<std::byte>(move.slice.owner, address, to, bytes, source);
+        };
+        start_gets(move, begin, [&](Transfer transfer) { outstanding.add(std::move(transfer)); });
+    };
     for (const SliceMove& move : moves) {
-        const Slice& slice = move.slice;
-        if (slice.bytes() == 0) continue;
-        if (slice.owner == self) {
+        const bool is_packed = !move.steps || are_packed(*move.steps, move.slice);
+        if (move.slice.bytes() == 0) continue;
+        if (move.slice.owner == self)
             own.push_back(&move);
-        } else if (owner_packs(context, move, packer, packing)) {
+        else if (owner_packs(context, move, packer, packing))
             for_each_fragment(move, [&](const SliceMove& fragment) { asked.add(fragment); });
-        } else {
-            const auto source = bypass_cache ? Context::Source::target : Context::Source::cache;
-            const auto begin = [&](std::uint64_t address, std::byte* to, std::uint64_t bytes) {
-                return context.start<std::byte>(slice.owner, address, to, bytes, source);
-            };
-            start_gets(move, begin, [&](Transfer transfer) { outstanding.add(std::move(transfer)); });
-        }
+        else if (is_packed)
+            start(move);
+        else
+            distributed.start(move, start);
     }
     for (const SliceMove* const move : own)
-        pack(move->slice, Runs(*move), move->packed);
+        copy_own(*move);
     if (overlap_work) overlap_work();
     asked.run();
+    distributed.finish_large();
     outstanding.wait_for_all();
+    distributed.finish_small();
 }
 
 void get_fragments(const Slice& slice, Packer packer, const SlicePacking& packing, const TakeFragment& take) {
-    struct Fragment {
-        SliceMove move;
-        std::uint64_t at;
-        std::vector<std::byte> memory;  ///< of elements in transit
-        std::vector<Transfer> transfers;
-    };
     Context& context = Context::here();
-    std::deque<Fragment> fragments;
+    const SliceMove all{slice};
+    if (!owner_packs(context, all, packer, packing)) return FragmentGets(all, take).finish();
+    PackCalls asked(context, packing);
     std::uint64_t at = 0;
-    for_each_fragment(SliceMove{slice}, [&](const SliceMove& move) {
-        fragments.push_back({move, at, {}, {}});
-        at += bytes_of(move);
+    for_each_fragment(all, [&](const SliceMove& fragment) {
+        asked.add(fragment, [&take, fragment, at](std::span<const std::byte> elements) {
+            take(fragment, at, elements);
+        });
+        at += fragment.slice.bytes();
     });
-    if (owner_packs(context, SliceMove{slice}, packer, packing)) {
-        PackCalls asked(context, packing);
-        for (const Fragment& fragment : fragments)
-            asked.add(fragment.move, [&take, &fragment](std::span<const std::byte> elements) {
-                take(fragment.at, elements);
-            });
-        asked.run();
-        return;
-    }
-    const auto start = [&](Fragment& fragment) {
-        fragment.memory.resize(bytes_of(fragment.move));
-        fragment.move.packed = fragment.memory.data();
-        fragment.transfers = start_get_slices(std::span(&fragment.move, 1));
-    };
-    std::size_t started = 0;
-    while (!fragments.empty()) {
-        for (; started < std::min(fragments.size(), most_fragments); ++started)
-            start(fragments[started]);
-        for (Transfer& transfer : fragments.front().transfers)
-            transfer.wait();
-        take(fragments.front().at, fragments.front().memory);
-        fragments.pop_front();
-        --started;
-    }
+    asked.run();
 }
 
 std::vector<Transfer> start_get_slices(std::span<const SliceMove> moves) {

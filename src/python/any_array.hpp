@@ -35,8 +35,9 @@ class AnyArray : public AnyAccesses {
     virtual detail::IndexRanges local_indices(std::size_t dimension) const = 0;
 
     virtual void fill(const void* value) = 0;
-    /// \throws Error for another shape or element size
-    virtual void assign(const AnyArray& from) = 0;
+    /// \param axes order of the dimensions here, as in DistributedArray
+    /// \throws Error for another shape or element size, and for invalid axes
+    virtual void assign(const AnyArray& from, std::span<const std::size_t> axes) = 0;
     /// Changes bounds, and the grid unless empty. \throws Error as DistributedArray
     virtual void resize(const Plan& plan) = 0;
 

@@ -209,8 +209,11 @@ void define_array(nb::class_<Array>& array) {
         },
         "value"_a, Unlocked());
     array.def(
-        "assign", [](const Array& self, const Array& from) { self.any().assign(from.any()); }, "source"_a,
-        Unlocked());
+        "assign",
+        [](const Array& self, const Array& from, const std::vector<std::size_t>& axes) {
+            self.any().assign(from.any(), axes);
+        },
+        "source"_a, "axes"_a, Unlocked());
 }
 
 void define_tasks(nb::module_& module, nb::class_<Array>& array) {

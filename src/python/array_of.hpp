@@ -39,8 +39,14 @@ class ArrayOf final : public AccessesOf<Bytes, N, D> {
     }
 
     void fill(const void* value) override { elements_.fill(value_at<Bytes>(value)); }
-    void assign(const AnyArray& from) override {
-        if (!assign_from<Block>(from) && !assign_from<Cyclic>(from) && !assign_from<BlockCyclic>(from))
+    void assign(const AnyArray& from, std::span<const std::size_t> axes) override {
+        if (axes.size() != N)
+            throw Error("assign with " + std::to_string(axes.size()) + " axes",
+                        "the array has " + std::to_string(N) + " dimensions", "name each of them");
+        Axes<N> order;
+        std::ranges::copy(axes, order.begin());
+        if (!assign_from<Block>(from, order) && !assign_from<Cyclic>(from, order) &&
+            !assign_from<BlockCyclic>(from, order))
             throw Error("assign: an array of another kind", "elements are copied as they are",
                         "use arrays of the same dtype and as many dimensions");
     }
@@ -90,9 +96,9 @@ class ArrayOf final : public AccessesOf<Bytes, N, D> {
     static Rank rank() { return nearfetch::rank(); }
 
     template <Distribution Other>
-    bool assign_from(const AnyArray& from) {
+    bool assign_from(const AnyArray& from, const Axes<N>& axes) {
         const auto* const other = dynamic_cast<const ArrayOf<Bytes, N, Other>*>(&from);
-        if (other != nullptr) elements_.assign(other->array());
+        if (other != nullptr) elements_.assign(other->array(), axes);
         return other != nullptr;
     }
 };

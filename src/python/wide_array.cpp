@@ -102,12 +102,14 @@ void WideArray::fill(const void* value) {
     barrier();
 }
 
-void WideArray::assign(const AnyArray& from) {
+void WideArray::assign(const AnyArray& from, std::span<const std::size_t> axes) {
     const auto* const other = dynamic_cast<const WideArray*>(&from);
     if (other == nullptr || other->element_bytes_ != element_bytes_)
         throw Error("assign: an array of another kind", "elements are copied as they are",
                     "use arrays of the same dtype and as many dimensions");
-    units_->assign(*other->units_);
+    std::vector<std::size_t> of_units(axes.begin(), axes.end());
+    of_units.push_back(dimensions_);
+    units_->assign(*other->units_, of_units);
 }
 
 void WideElements::update(Indices /*i*/, detail::Code /*code*/, const void* /*value*/,

@@ -95,7 +95,7 @@ class WideArray final : public WideElements {
         return units_->local_indices(dimension);
     }
     void fill(const void* value) override;
-    void assign(const AnyArray& from) override;
+    void assign(const AnyArray& from, std::span<const std::size_t> axes) override;
     void resize(const Plan& plan) override { units_->resize(planned(plan)); }
     PrefetchPattern prefetch(Pattern pattern, const Stencil& stencil, const Prefetch& how) override;
     void observe(std::uint64_t limit_bytes) override { units_->observe(limit_bytes); }

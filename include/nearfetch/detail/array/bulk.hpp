@@ -28,24 +28,20 @@ void DistributedArray<T, N, D>::fetch(std::vector<Part>& parts, bool around) {
 }
 
 template <class T, std::size_t N, Distribution D>
-template <Distribution Other>
-auto DistributedArray<T, N, D>::fetch_for(const Layout<N, Other>& owned, bool around) const
-    -> std::vector<Part> {
+auto DistributedArray<T, N, D>::fetch_for(const Layout<N, D>& owned) const -> std::vector<Part> {
     std::vector<Part> parts = parts_of(detail::own_product(owned, rank_));
     for (Part& part : parts)
-        part.packed = detail::Buffer<T>(static_cast<std::size_t>(part.local.size()));
-    fetch(parts, around);
+        part.packed = detail::Buffer<T>::for_overwrite(part.local.size());
+    fetch(parts, true);
     return parts;
 }
 
 template <class T, std::size_t N, Distribution D>
-template <Distribution Other>
-void DistributedArray<T, N, D>::take(const Layout<N, Other>& layout,
-                                     const std::vector<detail::ArrayPart<T, N, Other>>& parts) {
+void DistributedArray<T, N, D>::take(const auto& layout, const auto& parts, const Axes<N>& axes) {
     for (const auto& part : parts) {
         const T* element = part.packed.data();
         for_each_index(part.local, [&](const Index<N>& local) {
-            if (T* const to = own(layout.global(part.owner, local))) *to = *element;
+            if (T* const to = own(detail::reordered(layout.global(part.owner, local), axes))) *to = *element;
             ++element;
         });
     }
@@ -151,13 +147,13 @@ void DistributedArray<T, N, D>::get_parts(const Box<N>& box, std::span<T> to, bo
     for (std::size_t k = 0; k < parts.size(); ++k) {
         Part& part = parts[k];
         if (!use_prefetched || array_prefetch_.of(part.owner).empty()) {
-            part.prepare(layout_, box, to.data());
+            part.prepare_get(layout_, box, to.data());
             continue;
         }
         known[k] = {part.local, get_prefetched(part, box, to)};
         part.local = detail::box_of_zeros(part.local, known[k].here);
         part.slice = detail::make_slice(layout_, part.owner, part.local, parts_.address(), sizeof(T));
-        part.packed = detail::Buffer<T>(static_cast<std::size_t>(part.local.size()));
+        part.packed = detail::Buffer<T>::for_overwrite(part.local.size());
     }
     fetch(parts, false);
     for (std::size_t k = 0; k < parts.size(); ++k) {
@@ -185,7 +181,7 @@ void DistributedArray<T, N, D>::put(const Box<N>& box, std::span<const T> from) 
     std::vector<Part> parts = parts_of(detail::product_of(box));
     std::vector<detail::SliceMove> moves;
     for (Part& part : parts) {
-        part.prepare(layout_, box, const_cast<T*>(from.data()));  // a PUT only reads it
+        part.prepare_put(layout_, box, const_cast<T*>(from.data()));  // a PUT only reads it
         if (!part.packed.empty())
             part.for_each_row(layout_, box, [&](std::int64_t there, std::int64_t here, std::int64_t n) {
                 std::copy_n(from.data() + here, n, part.packed.data() + there);
@@ -218,15 +214,43 @@ void DistributedArray<T, N, D>::write_through(const Part& part) {
 
 template <class T, std::size_t N, Distribution D>
 template <Distribution Other>
-void DistributedArray<T, N, D>::assign(const DistributedArray<T, N, Other>& from, const Where& where) {
-    if (from.bounds() != bounds())
-        throw Error("assign: an array of other bounds", "each index gets the element of the same index",
+void DistributedArray<T, N, D>::assign(const DistributedArray<T, N, Other>& from, const Axes<N>& axes,
+                                       const Where& where) {
+    detail::check_axes(axes);
+    const Box<N>& others = from.bounds();
+    if (Box<N>(detail::reordered(others.lower, axes), detail::reordered(others.upper, axes)) != bounds())
+        throw Error("assign: an array of other bounds",
+                    "each index gets the element of the same index in the order of the axes",
                     "use arrays of the same bounds");
+    const bool is_this = !parts_.empty() && from.parts_.address() == parts_.address();
+    if (is_this && axes != detail::in_order<N>())
+        throw Error("assign: an array to itself, in another order of its dimensions",
+                    "elements are read when others are written already", "use another array");
     std::vector<std::uint64_t> source = detail::describe(from.layout(), from.block_, sizeof(T));
     source.push_back(from.parts_.address());
+    source.insert(source.end(), axes.begin(), axes.end());
     const detail::Collective call("assign", where);
     agreement_.check(source);
-    take(from.layout(), from.fetch_for(layout_, false));
+    const detail::IndexProduct<N> here = detail::own_product(layout_, rank_);
+    const Index<N> strides_here = detail::strides_of(own_shape_);
+    detail::IndexProduct<N> wanted;
+    Index<N> strides;
+    for (std::size_t d = 0; d < N; ++d) {
+        wanted[axes[d]] = here[d];
+        strides[axes[d]] = strides_here[d];
+    }
+    constexpr bool keeps_distances = D::contiguous && Other::contiguous;
+    auto parts = from.parts_of(wanted);
+    for (auto& part : parts) {
+        if constexpr (keeps_distances) {
+            const Index<N> first = from.layout().global(part.owner, part.local.lower);
+            part.distribute(own(detail::reordered(first, axes)), strides);
+        } else {
+            part.packed = detail::Buffer<T>::for_overwrite(part.local.size());
+        }
+    }
+    from.fetch(parts, false);
+    if constexpr (!keeps_distances) take(from.layout(), parts, axes);
     barrier();
 }
 

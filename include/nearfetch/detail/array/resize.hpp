@@ -57,7 +57,7 @@ std::uint64_t DistributedArray<T, N, D>::resize_state() {
 template <class T, std::size_t N, Distribution D>
 void DistributedArray<T, N, D>::move_to(const Layout<N, D>& after) {
     const Layout<N, D> before = layout_;
-    const std::vector<Part> parts = fetch_for(after, true);
+    const std::vector<Part> parts = fetch_for(after);
     barrier(std::memory_order_relaxed);
     if (const auto most = static_cast<std::size_t>(after.most()); most > parts_.size()) parts_.change(most);
     layout_ = after;

@@ -16,20 +16,48 @@
 #include <nearfetch/detail/array/distribution.hpp>
 #include <nearfetch/detail/cache/slice.hpp>
 #include <nearfetch/pgas.hpp>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
 
 namespace [[gnu::visibility("default")]] nearfetch {
 
+/// An order of dimensions, as of numpy's transpose: the d-th one is the dimension axes[d] of the source.
+template <std::size_t N>
+using Axes = std::array<std::size_t, N>;
+
 namespace detail {
+
+template <std::size_t N>
+constexpr Axes<N> in_order() {
+    Axes<N> axes;
+    for (std::size_t d = 0; d < N; ++d)
+        axes[d] = d;
+    return axes;
+}
+/// \throws Error unless the axes name each dimension once
+void check_axes(std::span<const std::size_t> axes);
+/// One value for each dimension, in another order.
+template <class Value, std::size_t N>
+constexpr std::array<Value, N> reordered(const std::array<Value, N>& values, const Axes<N>& axes) {
+    std::array<Value, N> others;
+    for (std::size_t d = 0; d < N; ++d)
+        others[d] = values[axes[d]];
+    return others;
+}
 
 /// A contiguous buffer, also of bool. Elements begin as T{}.
 template <class T>
 class Buffer {
   public:
     Buffer() = default;
-    explicit Buffer(std::size_t count) : elements_(std::make_unique<T[]>(count)), size_(count) {}
+    explicit Buffer(std::size_t count) : Buffer(std::make_unique<T[]>(count), count) {}
+    /// Elements have no value yet.
+    static Buffer for_overwrite(std::int64_t count) {
+        const auto size = static_cast<std::size_t>(count);
+        return Buffer(std::make_unique_for_overwrite<T[]>(size), size);
+    }
     Buffer(Buffer&& other) noexcept
         : elements_(std::move(other.elements_)), size_(std::exchange(other.size_, 0)) {}
     Buffer& operator=(Buffer&& other) noexcept {
@@ -47,6 +75,8 @@ class Buffer {
     std::span<const T> span() const { return {data(), size_}; }
 
   private:
+    Buffer(std::unique_ptr<T[]> elements, std::size_t size) : elements_(std::move(elements)), size_(size) {}
+
     std::unique_ptr<T[]> elements_;
     std::size_t size_ = 0;
 };
@@ -64,12 +94,17 @@ Slice make_slice(const Layout<N, D>& layout, Rank owner, const Box<N>& local, st
     return slice;
 }
 
+/// The distance in bytes between neighbours in each dimension.
+using Steps = std::array<std::int64_t, 4>;
+
 /// A slice, and the local buffer of its packed elements.
 struct SliceMove {
     Slice slice;
     std::byte* packed = nullptr;
     const IndexSet* only = nullptr;  ///< as in PrefetchedSlice
     bool few_messages = false;       ///< more than two GETs or PUTs: the owner packs or unpacks
+    /// For get_slices(): the elements are not packed, but have these distances; `packed` is the first one.
+    std::optional<Steps> steps = {};
 };
 
 /// Run at the owner, with a PackRequest.
@@ -208,6 +243,16 @@ constexpr Index<N> index_at(const Index<N>& shape, std::int64_t position) {
     return i;
 }
 
+/// The distances between elements that are contiguous in index order.
+template <std::size_t N>
+constexpr Index<N> strides_of(const Index<N>& shape) {
+    Index<N> strides;
+    std::int64_t stride = 1;
+    for (std::size_t d = N; d-- > 0; stride *= shape[d])
+        strides[d] = stride;
+    return strides;
+}
+
 /// The part of a local box that a slice covers.
 template <std::size_t N>
 Box<N> common_box(const PrefetchedSlice& slice, const Box<N>& local) {
@@ -226,10 +271,11 @@ struct ArrayPart {
     Box<N> local;
     Slice slice;
     Buffer<T> packed;
-    T* direct = nullptr;  ///< used in place of `packed`
+    T* direct = nullptr;              ///< used in place of `packed`
+    std::optional<Steps> steps = {};  ///< of `direct`, if it is not packed
 
     /// Uses the program's memory directly if the share is contiguous there.
-    void prepare(const Layout<N, D>& layout, const Box<N>& box, T* program) {
+    void prepare_put(const Layout<N, D>& layout, const Box<N>& box, T* program) {
         bool side_by_side = D::contiguous;
         bool is_one = true;
         for (std::size_t d = 0; d < N; ++d) {
@@ -239,10 +285,26 @@ struct ArrayPart {
         if (side_by_side)
             direct = program + position(box, layout.global(owner, local.lower));
         else
-            packed = Buffer<T>(static_cast<std::size_t>(local.size()));
+            packed = Buffer<T>::for_overwrite(local.size());
+    }
+    /// Uses it if the elements keep their distances there.
+    void prepare_get(const Layout<N, D>& layout, const Box<N>& box, T* program) {
+        if constexpr (D::contiguous)
+            distribute(program + position(box, layout.global(owner, local.lower)), strides_of(box.shape()));
+        else
+            packed = Buffer<T>::for_overwrite(local.size());
+    }
+    /// Has a GET distribute the elements.
+    /// \param first place of the first one \param strides distances of neighbours there, in elements
+    void distribute(T* first, const Index<N>& strides) {
+        direct = first;
+        steps.emplace();
+        for (std::size_t d = 0; d < N; ++d)
+            (*steps)[4 - N + d] = strides[d] * static_cast<std::int64_t>(sizeof(T));
     }
     SliceMove move() {
-        return {slice, reinterpret_cast<std::byte*>(direct != nullptr ? direct : packed.data())};
+        auto* const memory = reinterpret_cast<std::byte*>(direct != nullptr ? direct : packed.data());
+        return {.slice = slice, .packed = memory, .steps = steps};
     }
     /// Calls visit(position in the share, position in the box, count) for each run that is contiguous in
     /// both.
