@@ -76,11 +76,28 @@ class SparseMatrix {
         for (const Triplet<T>& one : own)
             indices.push_back({one.row, one.column});
         const bool in_order = std::ranges::is_sorted(indices);  // then the n-th has the number n
-        insert("SparseMatrix", std::move(indices), true);
+        insert(structure_.prepare("SparseMatrix", std::move(indices), true, gathering_));
         for (std::size_t n = 0; n < own.size(); ++n) {
             const std::size_t number =
                 in_order ? n : static_cast<std::size_t>(structure_.own_number({own[n].row, own[n].column}));
             own_values()[number] = own[n].value;
+        }
+        barrier();
+    }
+    /// The same of own rows in compressed sparse rows, the columns of a row in any order.
+    SparseMatrix(std::int64_t rows, std::int64_t columns, const SparseRows<const T>& own,
+                 const Where& where = Where::current())
+        : structure_(rows, columns, sizeof(T), agreement_, where) {
+        const detail::Collective call("SparseMatrix", where);
+        detail::check_values(own.values.size(), own.columns.size());
+        if (structure_.are_sorted(own.starts, own.columns)) {
+            insert(structure_.prepare(own.starts, own.columns, gathering_));
+            std::ranges::copy(own.values, own_);
+        } else {
+            const std::vector<Index<2>> indices = structure_.indices_of(own.starts, own.columns);
+            insert(structure_.prepare("SparseMatrix", indices, true, gathering_));
+            for (std::size_t n = 0; n < indices.size(); ++n)
+                own_[structure_.own_number(indices[n])] = own.values[n];
         }
         barrier();
     }
@@ -198,7 +215,7 @@ class SparseMatrix {
         agreement_.check({});
         for (const Pattern& pattern : patterns_)
             if (pattern.how.static_domain) detail::domain_is_static();
-        insert("add", std::vector<Index<2>>(own.begin(), own.end()), false);
+        insert(structure_.prepare("add", {own.begin(), own.end()}, false, gathering_));
         barrier();
         const std::vector<Pattern> patterns = std::exchange(patterns_, {});
         if (!patterns.empty()) {
@@ -308,17 +325,15 @@ class SparseMatrix {
         return nearfetch::get(values_.at_rank(owner) + number);
     }
     /// Makes room for new indices, and moves the values.
-    void insert(const char* what, std::vector<Index<2>> indices, bool distinct) {
+    void insert(detail::SparseStructure::Insertion insertion) {
         const std::vector<T> before(own_values().begin(), own_values().end());
-        detail::SparseStructure::Insertion insertion =
-            structure_.prepare(what, std::move(indices), distinct, gathering_);
         const std::vector<std::int64_t> numbers = insertion.numbers;
         if (const std::size_t capacity = structure_.capacity(insertion); capacity > values_.size()) {
             values_ = detail::ArrayMemory<T>(capacity);
             own_ = values_.local();
         }
         structure_.insert(std::move(insertion));
-        std::ranges::fill(own_values(), T{});
+        if (!before.empty()) std::ranges::fill(own_values(), T{});  // else the memory is zero
         for (std::size_t n = 0; n < before.size(); ++n)
             own_values()[static_cast<std::size_t>(numbers[n])] = before[n];
     }

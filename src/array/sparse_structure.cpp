@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <atomic>
+#include <functional>
 #include <nearfetch/detail/array/sparse_structure.hpp>
 #include <numeric>
 #include <string>
@@ -49,6 +50,11 @@ void insert_wanted(IndexSet& numbers, std::int64_t i, std::int64_t first,
             numbers.insert(first);
         ++first;
     }
+}
+
+std::pair<std::int64_t, std::int64_t> least_and_most(std::span<const std::int64_t> numbers) {
+    const auto [least, most] = std::ranges::minmax(numbers);
+    return {least, most};
 }
 
 }  // namespace
@@ -119,38 +125,88 @@ SparseStructure::Insertion SparseStructure::prepare(const char* what, std::vecto
     for (std::int64_t i = first_row_; i < end_row_; ++i)
         for (const std::int64_t column : own_row(i))
             before.push_back({i, column});
-    Insertion to;
-    std::vector<Index<2>>& after = to.indices;
+    std::vector<Index<2>> after;
+    after.reserve(before.size() + indices.size());
     std::set_union(before.begin(), before.end(), indices.begin(), indices.end(), std::back_inserter(after));
     after.erase(std::unique(after.begin(), after.end()), after.end());
+    Insertion to;
     to.numbers.reserve(before.size());
     for (std::size_t n = 0; n < after.size() && to.numbers.size() < before.size(); ++n)
         if (before[to.numbers.size()] == after[n]) to.numbers.push_back(static_cast<std::int64_t>(n));
+    to.made_starts.resize(own_starts().size());
+    to.made_columns.reserve(after.size());
+    for (const Index<2>& i : after) {
+        to.made_columns.push_back(i[1]);
+        ++to.made_starts[static_cast<std::size_t>(i[0] - first_row_ + 1)];
+    }
+    std::partial_sum(to.made_starts.begin(), to.made_starts.end(), to.made_starts.begin());
+    to.starts = to.made_starts;
+    to.columns = to.made_columns;
+    make_room(to, gathering);
+    return to;
+}
 
-    to.counts = gathering.all(static_cast<std::int64_t>(after.size()));
+SparseStructure::Insertion SparseStructure::prepare(std::span<const std::int64_t> starts,
+                                                    std::span<const std::int64_t> columns,
+                                                    Gathering& gathering) const {
+    Insertion to;
+    to.starts = starts;
+    to.columns = columns;
+    make_room(to, gathering);
+    return to;
+}
+
+void SparseStructure::make_room(Insertion& to, Gathering& gathering) const {
+    to.counts = gathering.all(static_cast<std::int64_t>(to.columns.size()));
     const auto most = static_cast<std::size_t>(*std::max_element(to.counts.begin(), to.counts.end()));
     // Grows by doubling, so that memory given up is at most as large as the memory in use.
     if (most > capacity() || capacity() == 0)
-        to.columns = ArrayMemory<std::int64_t>(std::max({most, 2 * capacity(), std::size_t{1}}));
-    return to;
+        to.memory = ArrayMemory<std::int64_t>(std::max({most, 2 * capacity(), std::size_t{1}}));
+}
+
+bool SparseStructure::are_sorted(std::span<const std::int64_t> starts,
+                                 std::span<const std::int64_t> columns) const {
+    if (starts.size() != own_starts().size() || starts.front() != 0 || !std::ranges::is_sorted(starts) ||
+        std::cmp_not_equal(starts.back(), columns.size()))
+        throw Error("SparseMatrix: " + std::to_string(starts.size()) + " starts of rows, for " +
+                        std::to_string(end_row_ - first_row_) + " own rows and " +
+                        std::to_string(columns.size()) + " columns",
+                    "each row begins where the one before it ends, the first at 0",
+                    "give one more than own rows");
+    bool sorted = true;
+    for (std::size_t n = 1; n < starts.size(); ++n) {
+        const auto row = columns.subspan(static_cast<std::size_t>(starts[n - 1]),
+                                         static_cast<std::size_t>(starts[n] - starts[n - 1]));
+        if (row.empty()) continue;
+        const bool ascends = std::ranges::adjacent_find(row, std::greater_equal<>()) == row.end();
+        const auto [least, most] = ascends ? std::pair(row.front(), row.back()) : least_and_most(row);
+        check({first_row_ + static_cast<std::int64_t>(n) - 1, least});
+        check({first_row_ + static_cast<std::int64_t>(n) - 1, most});
+        sorted = sorted && ascends;
+    }
+    return sorted;
+}
+
+std::vector<Index<2>> SparseStructure::indices_of(std::span<const std::int64_t> starts,
+                                                  std::span<const std::int64_t> columns) const {
+    std::vector<Index<2>> indices;
+    indices.reserve(columns.size());
+    for (std::size_t row = 0; row + 1 < starts.size(); ++row)
+        for (auto n = static_cast<std::size_t>(starts[row]); std::cmp_less(n, starts[row + 1]); ++n)
+            indices.push_back({first_row_ + static_cast<std::int64_t>(row), columns[n]});
+    return indices;
 }
 
 void SparseStructure::insert(Insertion insertion) {
     static std::atomic<std::uint64_t> versions{0};
     version_ = ++versions;
     counts_ = std::move(insertion.counts);
-    if (!insertion.columns.empty()) {
-        columns_ = std::move(insertion.columns);
+    if (!insertion.memory.empty()) {
+        columns_ = std::move(insertion.memory);
         own_columns_ = columns_.local();
     }
-    std::int64_t* const starts = own_starts_;
-    std::fill_n(starts, end_row_ - first_row_ + 1, 0);
-    std::int64_t* column = own_columns_;
-    for (const Index<2>& i : insertion.indices) {
-        *column++ = i[1];
-        ++starts[i[0] - first_row_ + 1];
-    }
-    std::partial_sum(starts, starts + (end_row_ - first_row_ + 1), starts);
+    std::ranges::copy(insertion.starts, own_starts_);
+    std::ranges::copy(insertion.columns, own_columns_);
 }
 
 SetsByOwner SparseStructure::fetch(std::span<const Box<2>> boxes, Code pack) {
@@ -198,6 +254,13 @@ void check_vector(const char* what, std::int64_t elements, const Box<1>& bounds)
             " up to, and without, " + std::to_string(bounds.upper[0]),
         "the matrix has the " + std::string(what) + " 0 up to, and without, " + std::to_string(elements),
         "use a vector with one element for each");
+}
+
+void check_values(std::size_t values, std::size_t columns) {
+    if (values == columns) return;
+    throw Error(
+        "SparseMatrix: " + std::to_string(values) + " values and " + std::to_string(columns) + " columns",
+        "each non-zero has one of both", "give as many");
 }
 
 void check_gathered_columns(std::size_t indices, std::int64_t non_zeros) {

@@ -15,7 +15,7 @@ class SparseOf final : public ElementsOf<AnySparse, SparseMatrix<Opaque<Bytes>>,
     using T = Opaque<Bytes>;
     using Base = ElementsOf<AnySparse, SparseMatrix<T>, Bytes, 2>;
 
-    explicit SparseOf(const SparsePlan& plan) : Base(plan.rows, plan.columns, triplets_of(plan)) {}
+    explicit SparseOf(const SparsePlan& plan) : Base(plan.rows, plan.columns, rows_of(plan.own)) {}
 
     /// One by one, through the cache.
     void read_many(Indices indices, std::span<std::byte> to) const override {
@@ -38,16 +38,10 @@ class SparseOf final : public ElementsOf<AnySparse, SparseMatrix<Opaque<Bytes>>,
 
   private:
     using Base::elements_;
-    static std::vector<Triplet<T>> triplets_of(const SparsePlan& plan) {
-        const std::int64_t first = SparseMatrix<T>::rows_of(rank(), plan.rows).first;
-        std::vector<Triplet<T>> triplets;
-        triplets.reserve(plan.own.columns.size());
-        for (std::size_t row = 0; row + 1 < plan.own.starts.size(); ++row)
-            for (auto n = static_cast<std::size_t>(plan.own.starts[row]);
-                 n < static_cast<std::size_t>(plan.own.starts[row + 1]); ++n)
-                triplets.push_back({first + static_cast<std::int64_t>(row), plan.own.columns[n],
-                                    value_at<Bytes>(plan.own.values.data() + n * Bytes)});
-        return triplets;
+    static SparseRows<const T> rows_of(const SparseRows<const std::byte>& own) {
+        return {own.starts,
+                own.columns,
+                {reinterpret_cast<const T*>(own.values.data()), own.values.size() / Bytes}};
     }
 };
 

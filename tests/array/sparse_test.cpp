@@ -102,6 +102,77 @@ TEST(Sparse, IsAMatrixFromEveryRank) {
         });
 }
 
+/// Own rows in compressed sparse rows.
+struct OwnRows {
+    std::vector<std::int64_t> starts{0}, columns;
+    std::vector<long> values;
+    operator SparseRows<const long>() const { return {starts, columns, values}; }
+};
+
+OwnRows own_rows(const Model& model, std::int64_t rows, bool descending) {
+    const auto [first, end] = SparseMatrix<long>::rows_of(rank(), rows);
+    OwnRows own;
+    for (std::int64_t row = first; row < end; ++row) {
+        for (const auto& [i, value] : model)
+            if (i[0] == row) {
+                own.columns.push_back(i[1]);
+                own.values.push_back(value);
+            }
+        if (descending) {
+            std::reverse(own.columns.begin() + own.starts.back(), own.columns.end());
+            std::reverse(own.values.begin() + own.starts.back(), own.values.end());
+        }
+        own.starts.push_back(static_cast<std::int64_t>(own.columns.size()));
+    }
+    return own;
+}
+
+TEST(Sparse, IsMadeOfCompressedRowsInAnyOrder) {
+    for (Rank count = 1; count <= 5; ++count)
+        launch(array_options(count), [] {
+            std::mt19937 dice(11);
+            for (const Index<2>& shape : odd_shapes()) {
+                Model model = random_model(shape, 3, dice);
+                for (const bool is_mixed : {false, true}) {  // some ranks have ascending columns
+                    SparseMatrix<long> a(shape[0], shape[1],
+                                         own_rows(model, shape[0], is_mixed && rank() % 2 == 0));
+                    expect_equal(a, model);
+                    barrier();
+                }
+                SparseMatrix<long> a(shape[0], shape[1], own_rows(model, shape[0], false));
+                std::vector<Index<2>> added;
+                for (auto [row, end] = a.own_rows(); row < end && shape[1] > 0; ++row)
+                    added.push_back({row, shape[1] / 2});
+                a.add(added);
+                for (std::int64_t row = 0; row < shape[0] && shape[1] > 0; ++row)
+                    model.try_emplace({row, shape[1] / 2}, 0);
+                expect_equal(a, model);
+                barrier();
+            }
+        });
+}
+
+TEST(Sparse, CompressedRowsThatAreNoneAreRefused) {
+    const auto refusal = [](const OwnRows& own) -> std::string {
+        try {
+            launch(array_options(1), [&] { SparseMatrix<long> a(2, 5, own); });
+        } catch (const Error& error) {
+            return error.what();
+        }
+        return "none";
+    };
+    EXPECT_EQ(refusal({{0, 2, 3}, {0, 4, 1}, {1, 2, 3}}), "none");
+    for (const auto& [words, own] :
+         std::map<std::string, OwnRows>{{"is there twice", {{0, 2, 2}, {4, 4}, {1, 2}}},
+                                        {"index (1, 5)", {{0, 1, 3}, {0, 2, 5}, {1, 2, 3}}},
+                                        {"index (0, -1)", {{0, 2, 2}, {3, -1}, {1, 2}}},
+                                        {"give one more than own rows", {{0, 1}, {0}, {1}}},
+                                        {"2 starts of rows", {{0, 1}, {0}, {1}}},
+                                        {"for 2 own rows and 2 columns", {{0, 2, 1}, {0, 1}, {1, 2}}},
+                                        {"3 values and 2 columns", {{0, 1, 2}, {0, 1}, {1, 2, 3}}}})
+        EXPECT_NE(refusal(own).find(words), std::string::npos) << words << ": " << refusal(own);
+}
+
 /// A table of what each rank needs, with rows and columns out of bounds.
 Table random_table(const Index<2>& shape, std::mt19937& dice) {
     Table table(static_cast<std::size_t>(ranks()));

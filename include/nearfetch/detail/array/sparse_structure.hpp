@@ -61,23 +61,34 @@ class SparseStructure {
         return {own_columns_, static_cast<std::size_t>(own_starts().back())};
     }
 
-    /// Indices to add, and the memory for them.
+    /// All own rows with indices to add, and the memory for them.
     struct Insertion {
-        std::vector<Index<2>> indices;      ///< all own indices afterwards, sorted
-        std::vector<std::int64_t> numbers;  ///< new numbers of the present non-zeros
+        std::span<const std::int64_t> starts, columns;        ///< sorted by row and column
+        std::vector<std::int64_t> made_starts, made_columns;  ///< what these are of, unless the program's
+        std::vector<std::int64_t> numbers;                    ///< new numbers of the present non-zeros
         std::vector<std::int64_t> counts;
-        ArrayMemory<std::int64_t> columns;  ///< empty: the present memory suffices
+        ArrayMemory<std::int64_t> memory;  ///< for columns; empty: the present memory suffices
     };
     /// Prepares to add own indices, some of which may be present. Changes nothing, so that a later allocation
     /// may fail. Collective. \param distinct whether an index that is there twice is an Error
     Insertion prepare(const char* what, std::vector<Index<2>> indices, bool distinct,
                       Gathering& gathering) const;
+    /// The same for all own rows of a matrix that has no indices, in place of the other. Collective.
+    /// \pre are_sorted(). They stay until insert().
+    Insertion prepare(std::span<const std::int64_t> starts, std::span<const std::int64_t> columns,
+                      Gathering& gathering) const;
+    /// Whether each row has its columns in ascending order, none of them twice.
+    /// \throws Error unless there is a start for each own row and the end, and the columns are in bounds
+    bool are_sorted(std::span<const std::int64_t> starts, std::span<const std::int64_t> columns) const;
+    /// The indices of these own rows.
+    std::vector<Index<2>> indices_of(std::span<const std::int64_t> starts,
+                                     std::span<const std::int64_t> columns) const;
     void insert(Insertion insertion);
     /// Changes with the structure of own rows; unique in the process; not 0.
     std::uint64_t version() const { return version_; }
     /// Non-zeros that each rank has memory for, now or after an insertion.
     std::size_t capacity() const { return columns_.size(); }
-    std::size_t capacity(const Insertion& after) const { return std::max(capacity(), after.columns.size()); }
+    std::size_t capacity(const Insertion& after) const { return std::max(capacity(), after.memory.size()); }
 
     /// Fetches the structure of other ranks' rows that the boxes cover. \return the numbers of the boxes'
     /// non-zeros
@@ -102,6 +113,7 @@ class SparseStructure {
         const auto at = std::lower_bound(columns.begin(), columns.end(), column);
         return at != columns.end() && *at == column ? first + (at - columns.begin()) : -1;
     }
+    void make_room(Insertion& insertion, Gathering& gathering) const;
     void check_own(const char* what, std::span<const Index<2>> sorted, bool distinct) const;
 
     std::uint64_t version_ = 0;
@@ -118,6 +130,8 @@ class SparseStructure {
 
 [[noreturn]] void no_such_index(const Index<2>& i);
 [[noreturn]] void domain_is_static();
+/// \throws Error unless there are as many
+void check_values(std::size_t values, std::size_t columns);
 /// \throws Error unless the vector has indices from 0 to the number of the matrix's rows or columns (`what`)
 void check_vector(const char* what, std::int64_t elements, const Box<1>& bounds);
 /// \throws Error unless there is one index per own non-zero
