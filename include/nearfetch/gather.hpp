@@ -72,6 +72,45 @@ class GatherPart {
     bool keeps_owner_layout_ = false;
 };
 
+/// The indices of a Gather. Unless the array is much larger, a table of all its indices finds repeated ones,
+/// so that each is located once.
+class DistinctIndices {
+  public:
+    /// \param lower,extent bounds of the array. The indices are in them, and outlive this object.
+    DistinctIndices(std::span<const std::int64_t> indices, std::int64_t lower, std::int64_t extent);
+
+    /// Calls visit(index) for each distinct one; without the table for each.
+    template <class Visit>
+    void for_each(const Visit& visit) const {
+        if (table_.empty()) {
+            for (const std::int64_t i : indices_)
+                visit(i);
+            return;
+        }
+        for (std::size_t n = 0; n < table_.size(); ++n)
+            if (table_[n] != absent) visit(lower_ + static_cast<std::int64_t>(n));
+    }
+    /// A position for each of the indices. \param position_of position_of(index) is that of a distinct one
+    template <class PositionOf>
+    std::vector<std::uint32_t> positions(const PositionOf& position_of) {
+        const bool is_known = !table_.empty();
+        if (is_known) for_each([&](std::int64_t i) { slot(i) = position_of(i); });
+        std::vector<std::uint32_t> all;
+        all.reserve(indices_.size());
+        for (const std::int64_t i : indices_)
+            all.push_back(is_known ? slot(i) : position_of(i));
+        return all;
+    }
+
+  private:
+    static constexpr std::uint32_t absent = ~std::uint32_t{0};
+    std::uint32_t& slot(std::int64_t i) { return table_[static_cast<std::size_t>(i - lower_)]; }
+
+    std::span<const std::int64_t> indices_;
+    std::int64_t lower_;
+    std::vector<std::uint32_t> table_;  ///< for each index of the array
+};
+
 /// \throws Error for more elements than 32-bit positions can name
 void check_gathered(std::uint64_t elements);
 [[noreturn]] void gathered_is_resized();
@@ -93,22 +132,22 @@ class Gather {
     /// \throws Error for an index out of bounds, and for more than 2^32 distinct indices
     Gather(const DistributedArray<T, 1, D>& array, std::span<const std::int64_t> indices)
         : array_(array), layout_(array.layout()) {
-        for (const std::int64_t i : indices) {
+        for (const std::int64_t i : indices)
             array.check({i});
+        detail::DistinctIndices distinct(indices, layout_.bounds().lower[0], layout_.bounds().extent(0));
+        distinct.for_each([&](std::int64_t i) {
             const Location<1> location = layout_.locate({i});
             parts_[location.rank].add(location.position);
-        }
+        });
         std::uint64_t elements = 0;
         for (auto& [owner, part] : parts_)
             elements += part.complete(elements, sizeof(T));
         detail::check_gathered(elements);
         elements_ = detail::Buffer<T>(elements);
-        positions_.reserve(indices.size());
-        for (const std::int64_t i : indices) {
+        positions_ = distinct.positions([&](std::int64_t i) {
             const Location<1> location = layout_.locate({i});
-            positions_.push_back(
-                static_cast<std::uint32_t>(parts_[location.rank].local_index(location.position)));
-        }
+            return static_cast<std::uint32_t>(parts_[location.rank].local_index(location.position));
+        });
         for (auto& [owner, part] : parts_)
             part.release_positions();
     }

@@ -9,6 +9,16 @@
 
 namespace nearfetch::detail {
 
+DistinctIndices::DistinctIndices(std::span<const std::int64_t> indices, std::int64_t lower,
+                                 std::int64_t extent)
+    : indices_(indices), lower_(lower) {
+    constexpr std::int64_t most_each = 8;  // entries of the table for each index
+    if (extent / most_each > static_cast<std::int64_t>(indices.size())) return;
+    table_.assign(static_cast<std::size_t>(extent), absent);
+    for (const std::int64_t i : indices)
+        slot(i) = 0;
+}
+
 void check_gathered(std::uint64_t elements) {
     if (elements > std::uint64_t{1} << 32)
         throw Error("Gather: " + std::to_string(elements) + " distinct elements", "positions have 32 bits",
