@@ -21,7 +21,7 @@ from nearfetch.indexing import key_of
 from nearfetch.native import _native
 from nearfetch.numerical import np
 from nearfetch.sparse import SparseMatrix
-from nearfetch.sparse_moves import rows_from
+from nearfetch.sparse_moves import described, rows_from
 
 __all__ = ["arange", "from_function", "from_numpy", "from_scipy", "linspace", "random"]
 
@@ -101,11 +101,10 @@ def from_scipy(matrix: Any, root: Optional[int] = None) -> SparseMatrix:
         if not given:
             return ""
         given[0] = _rows_of_scipy(given[0])
-        return repr((given[0].shape, given[0].dtype.str))
+        return described(given[0])
 
-    shape, text = ast.literal_eval(together(what, prepare, "give a matrix of scipy.sparse")[root])
-    dtype = np.dtype(text)
-    return SparseMatrix(shape, rows_from(what, root, given[0] if given else None, shape[0], dtype), dtype)
+    text = together(what, prepare, "give a matrix of scipy.sparse")[root]
+    return SparseMatrix(*rows_from(what, root, given[0] if given else None, text))
 
 
 def _rows_of_scipy(matrix: Any) -> Any:

@@ -107,6 +107,8 @@ def scattered(indices: Any, lower: Sequence[int], upper: Sequence[int]) -> tuple
             f"indices of {len(words)} dimensions (the array has {len(lower)}): use an array for each"
         )
     columns = [column(word, lower[at], upper[at], not any(lower), at) for at, word in enumerate(words)]
+    if len(columns) == 1:
+        return np.ascontiguousarray(columns[0].reshape(-1, 1)), columns[0].shape
     together = np.broadcast_arrays(*columns)
     rows = np.stack([one.reshape(-1) for one in together], axis=1)
     return np.ascontiguousarray(rows), together[0].shape
@@ -119,6 +121,8 @@ def column(word: Any, begin: int, end: int, from_zero: bool, dimension: int) -> 
         raise IndexingError(
             f"indices of {given.dtype} in dimension {dimension} (they are counted): use whole numbers"
         )
+    if not given.size or (begin <= given.min() and given.max() < end):
+        return given.astype(np.int64, copy=False)
     outside = (given < (begin - end if from_zero else begin)) | (given >= end)
     if outside.any():
         raise IndexingError(

@@ -457,8 +457,8 @@ def _rows_of(own: Any, shape: tuple[int, int], first: int) -> LocalRows:
             f"{indptr[down[0]]} to {indptr[down[0] + 1]}): let it never decrease"
         )
     end = indptr[-1]
-    outside = np.flatnonzero((indices[:end] < 0) | (indices[:end] >= shape[1]))
-    if outside.size:
+    if end and (indices[:end].min() < 0 or indices[:end].max() >= shape[1]):
+        outside = np.flatnonzero((indices[:end] < 0) | (indices[:end] >= shape[1]))
         row = first + int(np.searchsorted(indptr, outside[0], "right")) - 1
         raise IndexingError(
             f"a sparse matrix: column {indices[outside[0]]} in row {row} (it has the columns 0 to "

@@ -3,18 +3,19 @@
 
 from __future__ import annotations
 
-import ast
 import importlib
 import os
 from typing import Any
 
 from nearfetch.agreement import together
+from nearfetch.collectives import gather
+from nearfetch.dense import collective
 from nearfetch.errors import Error
 from nearfetch.native import _native
 from nearfetch.numerical import np
 from nearfetch.replacing import replace
 from nearfetch.sparse import SparseMatrix
-from nearfetch.sparse_moves import moved, rows_from
+from nearfetch.sparse_moves import described, rows_from
 
 __all__ = ["load_sparse", "save_sparse"]
 
@@ -28,23 +29,21 @@ def load_sparse(what: str, path: str, format: str) -> SparseMatrix:
             return ""
         matrix = _read(path, format)
         read.append(matrix)
-        return repr((matrix.shape, matrix.dtype.str))
+        return described(matrix)
 
-    (shape, dtype) = _header(together(what, read_it, "let rank 0 have the file, and read it")[0])
-    rows = rows_from(what, 0, read[0] if read else None, shape[0], dtype)
-    return SparseMatrix(shape, rows, dtype)
+    text = together(what, read_it, "let rank 0 have the file, and read it")[0]
+    return SparseMatrix(*rows_from(what, 0, read[0] if read else None, text))
 
 
 def save_sparse(what: str, path: str, format: str, matrix: SparseMatrix) -> None:
     """Rank 0 gets all rows, and writes the file. Collective."""
-    own, rows = matrix.local, matrix._row_numbers()
-    counts = np.zeros(_native.ranks(), np.int64)
-    counts[0] = len(rows)
-    triples = moved(what, [rows, own.indices, own.data], counts)
+    own = matrix.local
+    with collective(what):
+        triples = [gather(part, root=0) for part in (matrix._row_numbers(), own.indices, own.data)]
 
     def create(partial: str) -> None:
         sparse = _scipy("sparse")
-        rows, columns, data = triples
+        rows, columns, data = (np.concatenate(parts) for parts in triples)
         whole = sparse.coo_matrix((data, (rows, columns)), matrix.shape)
         with open(partial, "xb") as file:
             if format == "npz":
@@ -71,11 +70,6 @@ def _read(path: str, format: str) -> Any:
     rows = found.tocsr()
     rows.sum_duplicates()
     return rows
-
-
-def _header(text: str) -> tuple[tuple[int, int], np.dtype]:
-    shape, dtype = ast.literal_eval(text)
-    return shape, np.dtype(dtype)
 
 
 def _scipy(name: str) -> Any:

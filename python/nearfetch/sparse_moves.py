@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import ast
 from typing import Any, Sequence
 
 from nearfetch.arrays import BlockArray
@@ -10,30 +11,30 @@ from nearfetch.elements import bytes_of
 from nearfetch.native import _native
 from nearfetch.numerical import np
 
-__all__ = ["moved", "rows_from", "rows_to_owners"]
+__all__ = ["described", "rows_from", "rows_to_owners"]
 
 
 def moved(what: str, values: Sequence[np.ndarray], counts: np.ndarray) -> list[np.ndarray]:
     """Sends elements to other ranks; returns what this rank gets, in the order of the senders. Collective.
 
     `values`: vectors of one length, first what rank 0 gets, then rank 1, ... `counts`: how many each gets.
+    The results are views of memory that others have written to.
     """
     ranks, rank = _native.ranks(), _native.rank()
     everyone = np.empty((ranks, ranks), np.int64)
     _native.gather(what, bytes_of(np.ascontiguousarray(counts, np.int64)), bytes_of(everyone))
-    # In a staging array the elements of a receiver stand together, those of one sender after another's.
-    ends = np.cumsum(everyone.T).reshape(ranks, ranks)
-    got = ends[rank, 0] - everyone[0, rank], ends[rank, -1]
+    received = everyone.sum(axis=0)
+    before = everyone[:rank].sum(axis=0)
     results = []
     for vector in values:
-        staging = BlockArray(int(ends[-1, -1]), vector.dtype)
+        staging = BlockArray((ranks, int(received.max())), vector.dtype, grid=(ranks, 1))
         begin = 0
-        for end, count in zip(ends[:, rank].tolist(), everyone[rank].tolist()):
+        for receiver, (first, count) in enumerate(zip(before.tolist(), everyone[rank].tolist())):
             if count:
-                staging[end - count : end] = vector[begin : begin + count]
+                staging[receiver, first : first + count] = vector[begin : begin + count]
                 begin += count
         _native.barrier()
-        results.append(staging[int(got[0]) : int(got[1])])
+        results.append(staging.local.reshape(-1)[: received[rank]])
     return results
 
 
@@ -54,19 +55,26 @@ def rows_to_owners(
     return data[order], columns[order], np.searchsorted(rows[order], np.arange(first, end + 1))
 
 
-def rows_from(
-    what: str, root: int, matrix: Any, extent: int, dtype: np.dtype
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """This rank's rows, as (data, indices, indptr), of a matrix with `extent` rows. Collective.
+def described(matrix: Any) -> str:
+    """What all ranks have to know of a CSR matrix of scipy for rows_from()."""
+    return repr((matrix.shape, matrix.dtype.str, matrix.indices.dtype.str))
 
-    Rank `root` gives all rows, as a CSR matrix of scipy; what others give does not matter.
+
+def rows_from(
+    what: str, root: int, matrix: Any, text: str
+) -> tuple[tuple[int, int], tuple[np.ndarray, np.ndarray, np.ndarray], np.dtype]:
+    """A SparseMatrix's shape, this rank's rows of it as (data, indices, indptr), and its dtype. Collective.
+
+    Rank `root` gives all rows, as a CSR matrix of scipy, and others None. `text`: it as described().
     """
-    borders = np.array([_native.rows_of(rank, extent)[0] for rank in range(_native.ranks())] + [extent])
+    shape, *texts = ast.literal_eval(text)
+    dtype, numbers = (np.dtype(each) for each in texts)
+    borders = np.array([_native.rows_of(rank, shape[0])[0] for rank in range(_native.ranks())] + [shape[0]])
     if _native.rank() == root:
-        indptr, indices, data = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64), matrix.data
+        indptr, indices, data = matrix.indptr.astype(np.int64), matrix.indices, matrix.data
     else:
         borders = np.zeros_like(borders)
-        indptr, indices, data = np.zeros(1, np.int64), np.empty(0, np.int64), np.empty(0, dtype)
+        indptr, indices, data = np.zeros(1, np.int64), np.empty(0, numbers), np.empty(0, dtype)
     (lengths,) = moved(what, [np.diff(indptr)], np.diff(borders))
     indices, data = moved(what, [indices, data], np.diff(indptr[borders]))
-    return data, indices, np.append(0, np.cumsum(lengths))
+    return shape, (data, indices, np.append(0, np.cumsum(lengths))), dtype

@@ -32,6 +32,7 @@ from nearfetch import (
     rank,
     ranks,
     save,
+    statistics,
 )
 
 PACKAGES = ("h5py", "scipy", "zarr")
@@ -253,6 +254,19 @@ def from_scipys_matrices():
         refused(lambda: from_scipy(twice if rank() else twice.T), "from_scipy", CollectiveError)
 
 
+def rows_travel_once():
+    """A matrix of one rank goes straight to the others, with scipy's indices of 4 bytes."""
+    rows = 4000
+    given = sparse.random_array((rows, 500), density=0.02, rng=np.random.default_rng(8), format="csr")
+    before = statistics()
+    matrix = from_scipy(given if rank() == 0 else None, root=0)
+    after = statistics()
+    sent, fetched = (after[word] - before[word] for word in ("put_message_bytes", "get_message_bytes"))
+    others = given.nnz - len(matrix.local.data) if rank() == 0 else 0
+    assert abs(sent - others * (8 + 4) - 8 * (rows - len(matrix.own_rows)) * (rank() == 0)) < 10_000
+    assert fetched < 10_000, fetched
+
+
 def wrong_files(folder):
     """Files that are not there, are not what they say, or have another array."""
     array = BlockArray((2, 3), "f4")
@@ -356,6 +370,7 @@ def main(folder, processes):
     several_in_a_file(folder)
     sparse_files(folder)
     from_scipys_matrices()
+    rows_travel_once()
     wrong_files(folder)
     links_and_modes(folder)
     missing_packages(folder)
