@@ -271,11 +271,23 @@ class DistributedArray(ArrayPrefetching, BulkAccess, NumpyMethods):
         same = without_padding(self._cell)  # its bytes are compared
         self._native.fill(same.ctypes.data)
 
-    def assign(self, source: DistributedArray) -> None:
+    def assign(self, source: DistributedArray, axes: Optional[Sequence[int]] = None) -> None:
         """Copies the elements of an array with any distribution. Collective.
 
-        Each rank moves what it owns of one of the arrays, and no more. Raises Error unless the source has
-        the same bounds and dtype.
+        `axes`: the order of its dimensions here, as in numpy.transpose; by default that of `source`. Each rank
+        moves what it owns of one of the arrays, and no more. Raises Error unless the source has the same
+        bounds, in that order, and the same dtype; for axes that do not name each dimension once; and for the
+        array itself in another order.
+
+        >>> from nearfetch import barrier, launch, rank
+        >>> def main():
+        ...     a, t = BlockArray((2, 3), dtype=int), BlockArray((3, 2), dtype=int)
+        ...     a.local[...] = rank()
+        ...     barrier()
+        ...     t.assign(a, axes=(1, 0))
+        ...     return t[...].tolist()
+        >>> launch(main, ranks=2)[0]
+        [[0, 1], [0, 1], [0, 1]]
         """
         if not isinstance(source, DistributedArray):
             raise Error(
@@ -286,7 +298,7 @@ class DistributedArray(ArrayPrefetching, BulkAccess, NumpyMethods):
                 f"assign of {source.dtype} to {self._dtype} (elements are copied as they are): "
                 "use the same dtype"
             )
-        copy_elements(source, self)
+        copy_elements(source, self, axes)
 
     copy_from = assign
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, Optional, Sequence
 
 from nearfetch.advanced import is_advanced
-from nearfetch.dense import Dense, collective, copy_between
+from nearfetch.dense import Dense, checked_axes, collective, copy_between
 from nearfetch.errors import Error, IndexingError
 from nearfetch.indexing import Selection, key_of, select
 from nearfetch.native import _native
@@ -18,20 +18,27 @@ from nearfetch.numerical import np
 __all__ = ["assign_elements", "copy_elements"]
 
 
-def copy_elements(source: Dense, target: Dense) -> None:
-    """`target.assign(source)`. Collective. Raises Error for other bounds, and for another dtype."""
+def copy_elements(source: Dense, target: Dense, axes: Optional[Sequence[int]] = None) -> None:
+    """`target.assign(source, axes)`. Collective. Raises Error as that does."""
+    in_order = list(range(source.ndim))
+    order = in_order if axes is None else checked_axes("assign", axes, source.ndim)
     if source.dtype != target.dtype:
         raise Error(
             f"assign of {source.dtype} to {target.dtype} (elements are copied as they are): use the same "
             "dtype, or a[...] = b"
         )
-    if source.bounds != target.bounds:
+    if tuple(source.bounds[axis] for axis in order) != target.bounds:
         raise Error(
             f"assign: an array of other bounds, {source.bounds} (each index gets the element of the same "
             "index): use arrays of the same bounds"
         )
-    with collective("assign", source._layout, target._layout, str(source.dtype)):
-        copy_between(source, target)
+    if source is target and order != in_order:
+        raise Error(
+            "assign: an array to itself in another order of its dimensions (elements are read when others are "
+            "written already): use another array"
+        )
+    with collective("assign", source._layout, target._layout, str(source.dtype), order):
+        copy_between(source, target, order)
 
 
 def assign_elements(array: Any, key: Any, source: Dense) -> None:

@@ -8,6 +8,7 @@ own elements. Of a distributed one with another layout it fetches that, and neve
 from __future__ import annotations
 
 import hashlib
+import operator
 from typing import Any, ClassVar, Iterable, NamedTuple, Optional, Sequence, Union
 
 from nearfetch.elements import Elements, bytes_of, checked_dtype, view_of
@@ -186,6 +187,17 @@ def _numbers_of(indices: Union[range, np.ndarray]) -> np.ndarray:
     return np.arange(indices.start, indices.stop, indices.step) if isinstance(indices, range) else indices
 
 
+def checked_axes(what: str, axes: Sequence[int], ndim: int) -> list[int]:
+    """The dimensions in the order that `axes` names. Raises Error unless each one is there once."""
+    try:
+        known = [operator.index(axis) + (ndim if axis < 0 else 0) for axis in axes]
+    except TypeError:
+        known = []
+    if sorted(known) != list(range(ndim)):
+        raise Error(f"{what} with axes={axes!r} (each dimension is there once): name each of {ndim}")
+    return known
+
+
 def collective(what: str, *arguments: Any) -> Any:
     """A `with` in which the rank is in the collective function `what`, with what is collective inside.
 
@@ -247,23 +259,26 @@ def redistributed(array: Dense, layout: ArrayLayout) -> Dense:
     return copied
 
 
-def copy_between(source: Dense, target: Dense) -> None:
+def copy_between(source: Dense, target: Dense, axes: Optional[Sequence[int]] = None) -> None:
     """Copies all elements between arrays of the same bounds and dtype. Collective.
 
-    Each rank reads what it owns of the one, or writes what it owns of the other: of what is in blocks that is
+    With `axes` the target has the source's dimensions in that order, and so its bounds. Each rank reads what it owns of the one, or writes what it owns of the other: of what is in blocks that is
     a box of each rank's elements, so that nothing else is moved.
     """
-    if target._distribution == BLOCK or target._layout == source._layout:
-        target._native.assign(source._native)
+    in_order = list(range(source.ndim))
+    order = in_order if axes is None else list(axes)
+    if target._distribution == BLOCK or (target._layout == source._layout and order == in_order):
+        target._native.assign(source._native, order)
     elif source._distribution == BLOCK:
         _native.barrier()  # nobody uses the old elements any more
         if source.local.size:
-            own = [source._own_indices(dimension) for dimension in range(source.ndim)]
+            own = [source._own_indices(dimension) for dimension in order]
             lower, upper = [one.start for one in own], [one.stop for one in own]
-            target._native.put(lower, upper, [], b"", bytes_of(source.local))
+            values = np.ascontiguousarray(source.local.transpose(order))
+            target._native.put(lower, upper, [], b"", bytes_of(values))
         _native.barrier()
     else:
-        copy_between(redistributed(source, source._layout.as_blocks()), target)
+        copy_between(redistributed(source, source._layout.as_blocks()), target, order)
 
 
 def _numpy_part(array: Dense, operand: np.ndarray) -> np.ndarray:

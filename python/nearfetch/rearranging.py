@@ -15,8 +15,10 @@ from nearfetch.dense import (
     BLOCK,
     ArrayLayout,
     Dense,
+    checked_axes,
     checked_operand,
     collective,
+    copy_between,
     first_dense,
     new_array,
     part_of,
@@ -38,17 +40,21 @@ _PORTION_BYTES = 8 << 20
 @implements(np.transpose)
 def transposed(a: Dense, axes: Optional[Sequence[int]] = None) -> Dense:
     """A copy with its dimensions in another order, by default reversed. Collective."""
-    order = list(range(a.ndim))[::-1] if axes is None else [axis % a.ndim for axis in axes]
-    if sorted(order) != list(range(a.ndim)):
-        raise Error(f"transpose with axes={axes!r} (each dimension is there once): name each of {a.ndim}")
+    order = checked_axes("transpose", range(a.ndim)[::-1] if axes is None else axes, a.ndim)
     if len(order) == 1:
         return a
-    back = [order.index(axis) for axis in range(a.ndim)]
+    layout = a._layout.in_order(order)
+    if a._distribution == BLOCK:
+        with collective("transpose", a._layout, str(a.dtype), order):
+            made = new_array(layout, a.dtype)
+            copy_between(a, made, order)
+        return made
 
     def read(made: Dense) -> np.ndarray:
-        return a._read_product([made._own_indices(back[axis]) for axis in range(a.ndim)]).transpose(order)
+        wanted = [made._own_indices(order.index(axis)) for axis in range(a.ndim)]
+        return a._read_product(wanted).transpose(order)
 
-    return _made("transpose", a, a._layout.in_order(order), read, order)
+    return _made("transpose", a, layout, read, order)
 
 
 @implements(np.swapaxes)

@@ -119,12 +119,26 @@ def whole_arrays(shape, dtype):
             if model.size:
                 array.fill(model[(0,) * model.ndim])
                 same(array, np.full_like(model, model[(0,) * model.ndim]))
+        in_other_orders(source, model)
         barrier()
         if model.dtype.kind in "iufc" and model.size:
             assert np.isclose(source.sum(), model.sum()) and source.sum().dtype == model.sum().dtype
             assert np.isclose(source.mean(), model.mean())
             if model.dtype.kind != "c":
                 assert (source.min(), source.max()) == (model.min(), model.max())
+
+
+def in_other_orders(source, model):
+    """Assigned with the dimensions in another order; negative ones count from the end."""
+    for turn in range(1, model.ndim + 1):
+        axes = [axis - model.ndim for axis in np.roll(range(model.ndim), turn).tolist()]
+        for array in arrays(model.transpose(axes).shape, model.dtype):
+            array.assign(source, axes)
+            same(array, model.transpose(axes))
+            barrier()
+    turned = source.T
+    same(turned, model.T)
+    assert model.ndim == 1 or (type(turned), turned.grid) == (type(source), source.grid[::-1])
 
 
 def bounds():
@@ -374,6 +388,11 @@ def wrong_uses():
     refused(lambda: array.assign(BlockArray((4, 5), "i4")), "same dtype")
     refused(lambda: array.assign(BlockArray((4, 6), "f4")), "same bounds")
     refused(lambda: array.assign(np.zeros(3)), "source is a distributed array")
+    for axes in ((0, 0), (0,), (0, 2), (-3, 1), (0.0, 1), (1, 0, 2)):
+        refused(lambda axes=axes: array.assign(array, axes), "each dimension is there once")
+    refused(lambda: array.assign(BlockArray((4, 5), "f4"), (1, 0)), "same bounds")
+    square = BlockArray((3, 3))
+    refused(lambda: square.assign(square, (1, 0)), "use another array")
     refused(lambda: array.with_halo(-1), "use 0 or more")
     refused(lambda: CyclicArray(4).local_box, "local_indices")
     refused(lambda: BlockArray(0).max(), "without elements")

@@ -143,6 +143,11 @@ def whole_arrays(shape, dtype):
             other.assign(array)
             same(other[...], model)
             barrier()
+        for other in arrays(shape[::-1], dtype):
+            other.assign(array, range(len(shape))[::-1])
+            same(other[...], model.T)
+            barrier()
+        same(array.T[...], model.T)
         same(np.zeros_like(array)[...], np.zeros_like(model))
         if model.size:
             array.fill(model.flat[-1])
