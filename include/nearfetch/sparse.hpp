@@ -90,15 +90,13 @@ class SparseMatrix {
         : structure_(rows, columns, sizeof(T), agreement_, where) {
         const detail::Collective call("SparseMatrix", where);
         detail::check_values(own.values.size(), own.columns.size());
-        if (structure_.are_sorted(own.starts, own.columns)) {
-            insert(structure_.prepare(own.starts, own.columns, gathering_));
-            std::ranges::copy(own.values, own_);
-        } else {
-            const std::vector<Index<2>> indices = structure_.indices_of(own.starts, own.columns);
-            insert(structure_.prepare("SparseMatrix", indices, true, gathering_));
-            for (std::size_t n = 0; n < indices.size(); ++n)
-                own_[structure_.own_number(indices[n])] = own.values[n];
-        }
+        detail::SparseStructure::Insertion insertion =
+            structure_.prepare(own.starts, own.columns, gathering_);
+        const std::vector<Index<2>> given = std::move(insertion.given);
+        insert(std::move(insertion));
+        if (given.empty()) std::ranges::copy(own.values, own_);
+        for (std::size_t n = 0; n < given.size(); ++n)
+            own_[structure_.own_number(given[n])] = own.values[n];
         barrier();
     }
     SparseMatrix(const SparseMatrix&) = delete;

@@ -52,11 +52,6 @@ void insert_wanted(IndexSet& numbers, std::int64_t i, std::int64_t first,
     }
 }
 
-std::pair<std::int64_t, std::int64_t> least_and_most(std::span<const std::int64_t> numbers) {
-    const auto [least, most] = std::ranges::minmax(numbers);
-    return {least, most};
-}
-
 }  // namespace
 
 SparseStructure::SparseStructure(std::int64_t rows, std::int64_t columns, std::size_t element_bytes,
@@ -149,23 +144,6 @@ SparseStructure::Insertion SparseStructure::prepare(const char* what, std::vecto
 SparseStructure::Insertion SparseStructure::prepare(std::span<const std::int64_t> starts,
                                                     std::span<const std::int64_t> columns,
                                                     Gathering& gathering) const {
-    Insertion to;
-    to.starts = starts;
-    to.columns = columns;
-    make_room(to, gathering);
-    return to;
-}
-
-void SparseStructure::make_room(Insertion& to, Gathering& gathering) const {
-    to.counts = gathering.all(static_cast<std::int64_t>(to.columns.size()));
-    const auto most = static_cast<std::size_t>(*std::max_element(to.counts.begin(), to.counts.end()));
-    // Grows by doubling, so that memory given up is at most as large as the memory in use.
-    if (most > capacity() || capacity() == 0)
-        to.memory = ArrayMemory<std::int64_t>(std::max({most, 2 * capacity(), std::size_t{1}}));
-}
-
-bool SparseStructure::are_sorted(std::span<const std::int64_t> starts,
-                                 std::span<const std::int64_t> columns) const {
     if (starts.size() != own_starts().size() || starts.front() != 0 || !std::ranges::is_sorted(starts) ||
         std::cmp_not_equal(starts.back(), columns.size()))
         throw Error("SparseMatrix: " + std::to_string(starts.size()) + " starts of rows, for " +
@@ -173,28 +151,43 @@ bool SparseStructure::are_sorted(std::span<const std::int64_t> starts,
                         std::to_string(columns.size()) + " columns",
                     "each row begins where the one before it ends, the first at 0",
                     "give one more than own rows");
-    bool sorted = true;
-    for (std::size_t n = 1; n < starts.size(); ++n) {
-        const auto row = columns.subspan(static_cast<std::size_t>(starts[n - 1]),
-                                         static_cast<std::size_t>(starts[n] - starts[n - 1]));
-        if (row.empty()) continue;
-        const bool ascends = std::ranges::adjacent_find(row, std::greater_equal<>()) == row.end();
-        const auto [least, most] = ascends ? std::pair(row.front(), row.back()) : least_and_most(row);
-        check({first_row_ + static_cast<std::int64_t>(n) - 1, least});
-        check({first_row_ + static_cast<std::int64_t>(n) - 1, most});
-        sorted = sorted && ascends;
+    Insertion to;
+    if (are_sorted(starts, columns)) {
+        to.starts = starts;
+        to.columns = columns;
+        make_room(to, gathering);
+        return to;
     }
-    return sorted;
-}
-
-std::vector<Index<2>> SparseStructure::indices_of(std::span<const std::int64_t> starts,
-                                                  std::span<const std::int64_t> columns) const {
     std::vector<Index<2>> indices;
     indices.reserve(columns.size());
     for (std::size_t row = 0; row + 1 < starts.size(); ++row)
         for (auto n = static_cast<std::size_t>(starts[row]); std::cmp_less(n, starts[row + 1]); ++n)
             indices.push_back({first_row_ + static_cast<std::int64_t>(row), columns[n]});
-    return indices;
+    to = prepare("SparseMatrix", indices, true, gathering);
+    to.given = std::move(indices);
+    return to;
+}
+
+void SparseStructure::make_room(Insertion& to, Gathering& gathering) const {
+    to.counts = gathering.all(static_cast<std::int64_t>(to.columns.size()));
+    const auto most = static_cast<std::size_t>(*std::max_element(to.counts.begin(), to.counts.end()));
+    // Grows by doubling, so that memory given up is at most as large as the memory in use.
+    if (most > columns_.size() || columns_.size() == 0)
+        to.memory = ArrayMemory<std::int64_t>(std::max({most, 2 * columns_.size(), std::size_t{1}}));
+}
+
+bool SparseStructure::are_sorted(std::span<const std::int64_t> starts,
+                                 std::span<const std::int64_t> columns) const {
+    for (std::size_t n = 1; n < starts.size(); ++n) {
+        const auto row = columns.subspan(static_cast<std::size_t>(starts[n - 1]),
+                                         static_cast<std::size_t>(starts[n] - starts[n - 1]));
+        if (std::ranges::adjacent_find(row, std::greater_equal<>()) != row.end()) return false;
+        if (row.empty()) continue;
+        const std::int64_t i = first_row_ + static_cast<std::int64_t>(n) - 1;
+        check({i, row.front()});
+        check({i, row.back()});
+    }
+    return true;
 }
 
 void SparseStructure::insert(Insertion insertion) {

@@ -48,7 +48,7 @@ void check_assign(const Box<N>& bounds, const Axes<N>& axes, const std::array<Ra
 }
 
 template <std::size_t N>
-std::array<Rank, N> in_last_dimension() {
+std::array<Rank, N> grid_of_columns() {
     std::array<Rank, N> grid;
     grid.fill(1);
     grid[N - 1] = ranks();
@@ -61,15 +61,15 @@ TYPED_TEST(Assign, EveryOrderOfTheDimensions) {
             for (const Box<2>& bounds : odd_boxes())
                 for (const Axes<2>& axes : {Axes<2>{0, 1}, Axes<2>{1, 0}}) {
                     check_assign<long, TypeParam, Block>(bounds, axes, balanced_grid<2>(ranks()));
-                    check_assign<long, Block, TypeParam>(bounds, axes, in_last_dimension<2>());
-                    check_assign<long, TypeParam, Cyclic>(bounds, axes, in_last_dimension<2>());
+                    check_assign<long, Block, TypeParam>(bounds, axes, grid_of_columns<2>());
+                    check_assign<long, TypeParam, Cyclic>(bounds, axes, grid_of_columns<2>());
                 }
             Axes<3> axes{0, 1, 2};
             do {
                 check_assign<short, TypeParam, Block>(Box<3>({-1, 0, 4}, {2, 5, 6}), axes,
                                                       balanced_grid<3>(ranks()));
                 check_assign<short, Block, TypeParam>(Box<3>({-1, 0, 4}, {2, 5, 6}), axes,
-                                                      in_last_dimension<3>());
+                                                      grid_of_columns<3>());
             } while (std::ranges::next_permutation(axes).found);
         });
 }
@@ -81,12 +81,12 @@ TEST(Assign, ElementsOfAnySize) {
     for (const Rank count : {1, 2, 4})
         launch(array_options(count), [] {
             const Box<2> bounds({0, 0}, {37, 21});
-            check_assign<char, Block, Block>(bounds, Axes<2>{1, 0}, in_last_dimension<2>());
+            check_assign<char, Block, Block>(bounds, Axes<2>{1, 0}, grid_of_columns<2>());
             check_assign<float, Block, Block>(bounds, Axes<2>{1, 0}, balanced_grid<2>(ranks()));
-            check_assign<std::complex<double>, Block, Block>(bounds, Axes<2>{1, 0}, in_last_dimension<2>());
+            check_assign<std::complex<double>, Block, Block>(bounds, Axes<2>{1, 0}, grid_of_columns<2>());
             check_assign<Wide, Block, Block>(bounds, Axes<2>{1, 0}, balanced_grid<2>(ranks()));
             check_assign<int, Block, Block>(Box<4>({}, {3, 4, 2, 5}), Axes<4>{2, 0, 3, 1},
-                                            in_last_dimension<4>());
+                                            grid_of_columns<4>());
         });
 }
 

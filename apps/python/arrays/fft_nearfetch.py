@@ -13,6 +13,7 @@ def solve(signal, times):
     for _ in range(times):
         np.fft.fft(a.local, out=a.local)
         t.assign(a, axes=(1, 0))
-        np.fft.fft(t.local, out=a.local)
+        np.fft.fft(t.local, out=t.local)
+        a, t = t, a
     barrier()
     return a[...] if rank() == 0 else None

@@ -66,6 +66,7 @@ class SparseStructure {
         std::span<const std::int64_t> starts, columns;        ///< sorted by row and column
         std::vector<std::int64_t> made_starts, made_columns;  ///< what these are of, unless the program's
         std::vector<std::int64_t> numbers;                    ///< new numbers of the present non-zeros
+        std::vector<Index<2>> given;  ///< the indices in the program's order, unless that is the rows'
         std::vector<std::int64_t> counts;
         ArrayMemory<std::int64_t> memory;  ///< for columns; empty: the present memory suffices
     };
@@ -73,22 +74,18 @@ class SparseStructure {
     /// may fail. Collective. \param distinct whether an index that is there twice is an Error
     Insertion prepare(const char* what, std::vector<Index<2>> indices, bool distinct,
                       Gathering& gathering) const;
-    /// The same for all own rows of a matrix that has no indices, in place of the other. Collective.
-    /// \pre are_sorted(). They stay until insert().
+    /// The same for all own rows of a matrix that has no indices. They stay until insert().
+    /// \throws Error unless there is a start for each own row and the end, and for an index that is there
+    /// twice
     Insertion prepare(std::span<const std::int64_t> starts, std::span<const std::int64_t> columns,
                       Gathering& gathering) const;
-    /// Whether each row has its columns in ascending order, none of them twice.
-    /// \throws Error unless there is a start for each own row and the end, and the columns are in bounds
-    bool are_sorted(std::span<const std::int64_t> starts, std::span<const std::int64_t> columns) const;
-    /// The indices of these own rows.
-    std::vector<Index<2>> indices_of(std::span<const std::int64_t> starts,
-                                     std::span<const std::int64_t> columns) const;
     void insert(Insertion insertion);
     /// Changes with the structure of own rows; unique in the process; not 0.
     std::uint64_t version() const { return version_; }
-    /// Non-zeros that each rank has memory for, now or after an insertion.
-    std::size_t capacity() const { return columns_.size(); }
-    std::size_t capacity(const Insertion& after) const { return std::max(capacity(), after.memory.size()); }
+    /// Non-zeros that each rank has memory for after an insertion.
+    std::size_t capacity(const Insertion& after) const {
+        return std::max(columns_.size(), after.memory.size());
+    }
 
     /// Fetches the structure of other ranks' rows that the boxes cover. \return the numbers of the boxes'
     /// non-zeros
@@ -113,6 +110,8 @@ class SparseStructure {
         const auto at = std::lower_bound(columns.begin(), columns.end(), column);
         return at != columns.end() && *at == column ? first + (at - columns.begin()) : -1;
     }
+    /// Whether each row has its columns in ascending order, none of them twice.
+    bool are_sorted(std::span<const std::int64_t> starts, std::span<const std::int64_t> columns) const;
     void make_room(Insertion& insertion, Gathering& gathering) const;
     void check_own(const char* what, std::span<const Index<2>> sorted, bool distinct) const;
 
