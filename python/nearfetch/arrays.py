@@ -274,8 +274,8 @@ class DistributedArray(ArrayPrefetching, BulkAccess, NumpyMethods):
     def assign(self, source: DistributedArray, axes: Optional[Sequence[int]] = None) -> None:
         """Copies the elements of an array with any distribution. Collective.
 
-        `axes`: the order of its dimensions here, as in numpy.transpose; by default that of `source`. Each rank
-        moves what it owns of one of the arrays, and no more. Raises Error unless the source has the same
+        `axes`: the order of its dimensions here, as in numpy.transpose; by default that of `source`. Each
+        rank moves what it owns of one of the arrays, and no more. Raises Error unless the source has the same
         bounds, in that order, and the same dtype; for axes that do not name each dimension once; and for the
         array itself in another order.
 
@@ -292,11 +292,6 @@ class DistributedArray(ArrayPrefetching, BulkAccess, NumpyMethods):
         if not isinstance(source, DistributedArray):
             raise Error(
                 f"assign of a {type(source).__name__} (the source is a distributed array): use a[...] = "
-            )
-        if source.dtype != self._dtype:
-            raise Error(
-                f"assign of {source.dtype} to {self._dtype} (elements are copied as they are): "
-                "use the same dtype"
             )
         copy_elements(source, self, axes)
 

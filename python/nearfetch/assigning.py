@@ -34,8 +34,8 @@ def copy_elements(source: Dense, target: Dense, axes: Optional[Sequence[int]] = 
         )
     if source is target and order != in_order:
         raise Error(
-            "assign: an array to itself in another order of its dimensions (elements are read when others are "
-            "written already): use another array"
+            "assign: an array to itself in another order (elements are read when others are written "
+            "already): use another array"
         )
     with collective("assign", source._layout, target._layout, str(source.dtype), order):
         copy_between(source, target, order)

@@ -262,8 +262,9 @@ def redistributed(array: Dense, layout: ArrayLayout) -> Dense:
 def copy_between(source: Dense, target: Dense, axes: Optional[Sequence[int]] = None) -> None:
     """Copies all elements between arrays of the same bounds and dtype. Collective.
 
-    With `axes` the target has the source's dimensions in that order, and so its bounds. Each rank reads what it owns of the one, or writes what it owns of the other: of what is in blocks that is
-    a box of each rank's elements, so that nothing else is moved.
+    With `axes` the target has the source's dimensions in that order, and so its bounds. Each rank reads what
+    it owns of the one, or writes what it owns of the other: of what is in blocks that is a box of each rank's
+    elements, so that nothing else is moved.
     """
     in_order = list(range(source.ndim))
     order = in_order if axes is None else list(axes)
