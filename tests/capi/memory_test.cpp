@@ -167,6 +167,37 @@ TEST_F(CApiMemory, DiscardedPutsAreLostAndNoOthers) {
     EXPECT_EQ(seen[0], std::byte{0});
 }
 
+TEST_F(CApiMemory, ADiscardThatCannotPartAPutLosesNothing) {
+    make([](nearfetch_cache_settings& s) { s.operations = 2; });
+    const auto refused_puts = [&](int value) {
+        for (const std::uint64_t begin : {2000, 8000})
+            for (std::uint64_t at = begin; at < begin + 100; ++at)
+                EXPECT_EQ(put_byte(1, at, value), NEARFETCH_OK);
+        network.behaviour().refusals_percent = 100;
+        EXPECT_EQ(nearfetch_release(cache), NEARFETCH_TRANSFER_FAILED);
+        network.behaviour() = {};
+    };
+    const auto expect_there_is = [&](std::uint64_t begin, int value) {
+        for (std::uint64_t at = begin; at < begin + 100; ++at)
+            EXPECT_EQ(network.memory(1)[at], static_cast<std::byte>(value)) << at;
+    };
+    // Both operations are taken: none is free for the bytes behind the range.
+    refused_puts(1);
+    EXPECT_EQ(nearfetch_discard(cache, 1, 2030, 30), NEARFETCH_BUSY);
+    EXPECT_TRUE(says("discard a range that includes them, or release them first"));
+    EXPECT_EQ(nearfetch_cache_destroy(cache, 0), NEARFETCH_NOT_RELEASED);
+    EXPECT_EQ(nearfetch_release(cache), NEARFETCH_OK);
+    expect_there_is(2000, 1);
+    expect_there_is(8000, 1);
+    // What the message advises.
+    refused_puts(2);
+    EXPECT_EQ(nearfetch_discard(cache, 1, 2030, 30), NEARFETCH_BUSY);
+    EXPECT_EQ(nearfetch_discard(cache, 1, 2000, 100), NEARFETCH_OK);
+    EXPECT_EQ(nearfetch_release(cache), NEARFETCH_OK);
+    expect_there_is(2000, 1);
+    expect_there_is(8000, 2);
+}
+
 // --- Memory that is freed
 
 TEST_F(CApiMemory, NothingIsUnderWayInMemoryThatWasInvalidated) {
