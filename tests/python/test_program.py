@@ -88,6 +88,7 @@ def test_a_rank_that_ends_early_is_named():
     ("options", "words"),
     [
         ({"ranks": 0}, "at least one rank"),
+        ({"ranks": 2**31 - 1}, "2147483647 ranks as threads of this process .it can have at most"),
         ({"ranks": 2.5}, "ranks is 2.5 .it is a whole number"),
         ({"seed": -1}, "seed is -1"),
         ({"seed": "x"}, "seed is 'x'"),

@@ -2,10 +2,16 @@
 
 // A rank's failure ends all ranks' waits, and the caller gets its error.
 
+#include <unistd.h>
+
 #include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <limits>
 #include <stdexcept>
 
 #include "rig.hpp"
+#include "transport/inproc/thread_limit.hpp"
 
 namespace nearfetch {
 namespace {
@@ -116,6 +122,38 @@ TEST(Configuration, BadOnesAreNamed) {
     EXPECT_NE(huge.find("cannot be allocated"), std::string::npos) << huge;
     EXPECT_NE(huge.find("1152921504606846976"), std::string::npos) << huge;
     EXPECT_THROW(launch_inproc({.ranks = 1, .segment_bytes = ~std::uint64_t{0}}, nothing), Error);
+}
+
+TEST(Configuration, MoreRanksThanThereCanBeThreadsAreRefusedAtOnce) {
+    // Memory for so many would be exhausted.
+    for (const bool virtual_time : {false, true}) {
+        const std::string text = error_of([&] {
+            launch_inproc({.ranks = std::numeric_limits<Rank>::max(), .virtual_time = virtual_time},
+                          [](Job&) {});
+        });
+        EXPECT_NE(text.find("2147483647 ranks as threads of this process (it can have at most"),
+                  std::string::npos)
+            << text;
+        EXPECT_NE(text.find(thread_limit().source + "): use fewer ranks"), std::string::npos) << text;
+    }
+}
+
+TEST(Configuration, TheLimitOfThreadsIsTheLeastThatTheSystemSays) {
+    const std::filesystem::path proc =
+        std::filesystem::path(testing::TempDir()) / ("limits-" + std::to_string(getpid()));
+    std::filesystem::create_directories(proc / "sys/kernel");
+    std::filesystem::create_directories(proc / "sys/vm");
+    EXPECT_EQ(thread_limit(proc).threads, std::numeric_limits<std::uint64_t>::max()) << "nothing is known";
+    const auto expect_after = [&](const char* file, int number, std::uint64_t threads, const char* source) {
+        std::ofstream(proc / "sys" / file) << number << '\n';
+        EXPECT_EQ(thread_limit(proc).threads, threads);
+        EXPECT_EQ(thread_limit(proc).source, source);
+    };
+    expect_after("kernel/threads-max", 9000, 9000, "kernel.threads-max");
+    expect_after("vm/max_map_count", 19000, 9000, "kernel.threads-max");
+    expect_after("vm/max_map_count", 8001, 4000, "vm.max_map_count");
+    expect_after("kernel/pid_max", 100, 100, "kernel.pid_max");
+    std::filesystem::remove_all(proc);
 }
 
 TEST(Configuration, ASegmentMayBeEmpty) {

@@ -10,6 +10,7 @@
 
 #include "base/error.hpp"
 #include "transport/inproc/inproc_job.hpp"
+#include "transport/inproc/thread_limit.hpp"
 #include "transport/inproc/world.hpp"
 #include "transport/model/model_clock.hpp"
 #include "transport/model/model_job.hpp"
@@ -42,6 +43,16 @@ void run_ranks(Rank ranks, const std::function<void()>& all_have_started,
         throw Error("the threads of " + std::to_string(ranks) + " ranks cannot be started", refused,
                     "use fewer ranks");
     }
+}
+
+void check_ranks(Rank ranks) {
+    if (ranks < 1)
+        throw Error("ranks is " + std::to_string(ranks), "a program has at least one rank", "use 1 or more");
+    const ThreadLimit limit = thread_limit();
+    if (static_cast<std::uint64_t>(ranks) > limit.threads)
+        throw Error(std::to_string(ranks) + " ranks as threads of this process",
+                    "it can have at most " + std::to_string(limit.threads) + " by " + limit.source,
+                    "use fewer ranks, or processes of MPI");
 }
 
 void run_main(InprocWorld& world, Job& job, const std::function<void(Job&)>& main) {
@@ -92,10 +103,7 @@ void run_virtual(InprocWorld& world, const ModelSettings& settings, Network& net
 }  // namespace
 
 void launch_inproc(const InprocConfig& config, const std::function<void(Job&)>& main) {
-    if (config.ranks < 1) {
-        throw Error("ranks is " + std::to_string(config.ranks), "a program has at least one rank",
-                    "use 1 or more");
-    }
+    check_ranks(config.ranks);
     const ModelSettings settings{
         .seed = config.seed, .jitter_ns = config.jitter_ns, .late_effects = config.late_effects};
     NetworkModel model;
