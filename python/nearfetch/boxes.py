@@ -10,7 +10,7 @@ from nearfetch.native import _native
 from nearfetch.numerical import np
 from nearfetch.terminal import show_step
 
-__all__ = ["BOX_BYTES", "Box", "box_shape", "each", "own_boxes", "row_boxes"]
+__all__ = ["BOX_BYTES", "Box", "box_shape", "boxes_of", "each", "row_boxes"]
 
 BOX_BYTES = 8 << 20
 """A rank holds about so much of an array twice while it moves."""
@@ -36,14 +36,20 @@ class Box(NamedTuple):
 
 
 def box_shape(
-    shape: Sequence[int], itemsize: int, parts: int, unit: Optional[Sequence[int]] = None
+    shape: Sequence[int],
+    itemsize: int,
+    parts: int,
+    unit: Optional[Sequence[int]] = None,
+    limit_bytes: Optional[int] = None,
 ) -> tuple[int, ...]:
-    """Extents of boxes of at most BOX_BYTES, so that there are at least `parts` of them where possible.
+    """Extents of boxes of at most `limit_bytes`, so that there are at least `parts` of them where possible.
 
-    They are contiguous in C order, and whole multiples of `unit` (by default of one element).
+    They are contiguous in C order, and whole multiples of `unit` (by default of one element). The limit is
+    BOX_BYTES by default.
     """
     extents = list(unit or [1] * len(shape))
-    most = min(BOX_BYTES // itemsize, -(-int(np.prod(shape, dtype=object)) // parts))
+    limit = (limit_bytes or BOX_BYTES) // itemsize
+    most = min(limit, -(-int(np.prod(shape, dtype=object)) // parts))
     for dimension in reversed(range(len(shape))):
         wanted = -(-shape[dimension] // extents[dimension])
         fitting = most // int(np.prod(extents, dtype=object))
@@ -53,11 +59,11 @@ def box_shape(
     return tuple(extents)
 
 
-def own_boxes(shape: Sequence[int], box: Sequence[int], ranks: int) -> Iterator[Box]:
-    """The boxes that this rank, one of the first `ranks`, moves: consecutive ones, as many as the others."""
+def boxes_of(shape: Sequence[int], box: Sequence[int], part: int = 0, parts: int = 1) -> Iterator[Box]:
+    """The boxes of an array, or of one of its parts: these are consecutive, and have as many boxes each."""
     counts = [-(-extent // step) for extent, step in zip(shape, box)]
-    total, rank = int(np.prod(counts, dtype=object)), _native.rank()
-    for number in range(total * rank // ranks, total * (rank + 1) // ranks):
+    total = int(np.prod(counts, dtype=object))
+    for number in range(total * part // parts, total * (part + 1) // parts):
         at = np.unravel_index(number, counts)
         lower = tuple(int(i) * step for i, step in zip(at, box))
         yield Box(lower, tuple(min(i + step, end) for i, step, end in zip(lower, box, shape)))

@@ -9,17 +9,19 @@ from __future__ import annotations
 
 import contextlib
 import os
-from typing import Any, Callable, NamedTuple, Optional, Sequence, Union
+from typing import Any, Callable, Mapping, NamedTuple, Optional, Sequence, Union
 
 from nearfetch.agreement import exchange, said, together
 from nearfetch.arrays import BlockArray, DistributedArray
-from nearfetch.boxes import Box, box_shape, each, own_boxes, row_boxes
+from nearfetch.boxes import Box, box_shape, boxes_of, each, row_boxes
 from nearfetch.elements import bytes_of
 from nearfetch.errors import Error
 from nearfetch.formats import Format, Hdf5, Kind, Npy, Raw, Stored, Zarr
 from nearfetch.indexing import key_of
+from nearfetch.mpi_io import Elements, Hints, move_elements
 from nearfetch.native import _native
 from nearfetch.numerical import np
+from nearfetch.processes import mpi, ranks_are_processes
 from nearfetch.replacing import replace
 from nearfetch.sparse import SparseMatrix
 from nearfetch.sparse_files import load_sparse, save_sparse
@@ -47,6 +49,15 @@ _SUFFIXES = {
     ".mtx": "mtx",
 }
 _SPARSE = ("npz", "mtx")
+_FORMATS_WITH = {
+    "chunks": ("hdf5", "zarr"),
+    "mpi_io": ("npy", "raw"),
+    "name": ("hdf5", "zarr"),
+    "offset": ("raw",),
+}
+"""The options that only some formats have."""
+
+MpiIo = Union[bool, Mapping[str, object]]
 
 
 def save(
@@ -56,6 +67,7 @@ def save(
     name: Optional[str] = None,
     chunks: Optional[Sequence[int]] = None,
     format: Optional[str] = None,
+    mpi_io: Optional[MpiIo] = None,
 ) -> None:
     """Writes an array to a file, in numpy's order, whatever its distribution. Collective.
 
@@ -64,6 +76,10 @@ def save(
     ("data" by default) or in a group of Zarr; what else the file has is kept. `chunks`: extents of what is
     compressed or stored together, for the two. HDF5 is written by rank 0, unless h5py has MPI. A
     `SparseMatrix` goes to scipy's "npz" or Matrix Market's "mtx", by rank 0.
+
+    `mpi_io`: True for collective MPI-IO, or its hints, such as {"striping_factor": 8}: for .npy and raw bytes
+    on a parallel file system, where the MPI library knows it. It takes mpi4py. Where ranks are threads it
+    changes nothing.
 
     A file of that name is replaced in the end, in one step. Raises Error in all ranks if a rank fails; the
     old file is then as it was.
@@ -83,16 +99,53 @@ def save(
         raise Error(
             f"save of a {type(array).__name__} (it is in this rank alone): use numpy.save in one rank"
         )
-    place = _place(file, format, name=name, chunks=chunks)
+    mpi_io = None if mpi_io is False else mpi_io
+    place = _place(file, format, name=name, chunks=chunks, mpi_io=mpi_io)
     kind = Kind(array.shape, array.dtype)
-    what = f"save of {kind.dtype} {kind.shape} to {place.given!r}{said(name=name, chunks=chunks)}"
+    given = said(name=name, chunks=chunks, mpi_io=mpi_io)
+    what = f"save of {kind.dtype} {kind.shape} to {place.given!r}{given}"
     if isinstance(array, SparseMatrix) != (place.format in _SPARSE):
         raise Error(f"{what} (sparse matrices go to .npz and .mtx, arrays to others): give another name")
     exchange(what)
     if isinstance(array, SparseMatrix):
         save_sparse(what, place.path, place.format, array)
     else:
-        _save_dense(what, _format_at(place, name, chunks, Asked(kind.dtype, kind.shape)), array)
+        target = _format_at(place, name, chunks, Asked(kind.dtype, kind.shape))
+        hints = _hints(what, mpi_io)
+        if isinstance(target, Raw) and hints is not None:
+            _save_by_mpi(what, target, array, hints)
+        else:
+            _save_dense(what, target, array)
+
+
+def _hints(what: str, mpi_io: Optional[MpiIo]) -> Optional[Hints]:
+    """Hints for MPI-IO; None where it is not used. Collective. Raises Error if there is no mpi4py for it."""
+    if mpi_io is None or not ranks_are_processes():
+        return None
+    given = {} if mpi_io is True else mpi_io
+    if not isinstance(given, Mapping):
+        raise Error(f"{what} (mpi_io has hints by name): use True, or a mapping such as {{'cb_nodes': 4}}")
+
+    def look() -> None:
+        mpi()
+
+    together(what, look, "leave mpi_io out, or install mpi4py for this MPI")
+    return {str(word): str(value) for word, value in given.items()}
+
+
+def _save_by_mpi(what: str, target: Raw, array: DistributedArray, hints: Hints) -> None:
+    kind = Kind(array.shape, array.dtype)
+
+    def create(partial: str) -> None:
+        target.create(partial, kind, kind.shape)
+        # An MPI library may not notice a full disk (OMPIO).
+        target.reserve(partial)
+
+    def write(partial: str, remedy: str) -> None:
+        begin = together(what, lambda: str(target.begin(partial, kind)), remedy)[0]
+        move_elements(what, Elements(partial, int(begin), kind), array, hints, remedy, writes=True)
+
+    replace(what, target.path, create, write)
 
 
 def _save_dense(what: str, target: Format, array: DistributedArray) -> None:
@@ -103,7 +156,7 @@ def _save_dense(what: str, target: Format, array: DistributedArray) -> None:
 
     def write(partial: str) -> None:
         if _native.rank() < writers:
-            boxes = list(own_boxes(kind.shape, box, writers))
+            boxes = list(boxes_of(kind.shape, box, _native.rank(), writers))
             with target.writing(partial, kind) as write_box:
                 each(boxes, kind.dtype.itemsize, what, lambda box: write_box(box, _owners_values(array, box)))
 
@@ -111,7 +164,7 @@ def _save_dense(what: str, target: Format, array: DistributedArray) -> None:
         what,
         target.path,
         lambda partial: target.create(partial, kind, box),
-        write,
+        lambda partial, remedy: together(what, lambda: write(partial), remedy),
         is_folder=target.is_folder,
     )
 
@@ -131,6 +184,7 @@ def load(
     name: Optional[str] = None,
     format: Optional[str] = None,
     offset: int = 0,
+    mpi_io: Optional[MpiIo] = None,
     distribution: type[DistributedArray] = BlockArray,
     **how: Any,
 ) -> Union[DistributedArray, SparseMatrix]:
@@ -139,19 +193,20 @@ def load(
     For the format and `name` see `save()`; without a name an HDF5 file has one dataset. `distribution` is
     the type of the result; `how` has `grid` and `block` as for its constructor. A file of .npy or raw bytes
     is mapped, and each rank reads its own part. Of others each rank reads a share and sends it to its owners.
-    A file of .npz or .mtx gives a `SparseMatrix`; rank 0 reads it.
+    A file of .npz or .mtx gives a `SparseMatrix`; rank 0 reads it. `mpi_io` is as for `save()`.
 
     `dtype` and `shape`: what the file has to have, in any byte order. Raw files need the dtype, and are of
     one dimension by default; `offset` is where they begin, in bytes.
 
     Raises Error in all ranks if a rank cannot read the file, or it has another dtype or shape.
     """
-    place = _place(file, format, name=name, offset=offset or None)
+    mpi_io = None if mpi_io is False else mpi_io
+    place = _place(file, format, name=name, offset=offset or None, mpi_io=mpi_io)
     asked = Asked(
         None if dtype is None else np.dtype(dtype),
         None if shape is None else tuple(shape) if np.iterable(shape) else (shape,),
     )
-    given = said(dtype=dtype, shape=shape, name=name, offset=offset or None, **how)
+    given = said(dtype=dtype, shape=shape, name=name, offset=offset or None, mpi_io=mpi_io, **how)
     if place.format in _SPARSE:
         what = f"load of {place.given!r} as SparseMatrix{given}"
         exchange(what)
@@ -161,11 +216,16 @@ def load(
     what = f"load of {place.given!r} as {distribution.__name__}{given}"
     source = _format_at(place, name, None, asked, offset)
     exchange(what)
-    return _load_dense(what, source, asked, lambda kind: distribution(kind.shape, kind.dtype, **how))
+    hints = _hints(what, mpi_io)
+    return _load_dense(what, source, asked, hints, lambda kind: distribution(kind.shape, kind.dtype, **how))
 
 
 def _load_dense(
-    what: str, source: Format, asked: Asked, make: Callable[[Kind], DistributedArray]
+    what: str,
+    source: Format,
+    asked: Asked,
+    hints: Optional[Hints],
+    make: Callable[[Kind], DistributedArray],
 ) -> DistributedArray:
     remedy = "let all ranks have the file, and read it"
     with contextlib.ExitStack() as opened:
@@ -181,8 +241,16 @@ def _load_dense(
         (here,) = stored
         _check_kind(what, here.kind, asked)
         array = make(here.kind)
-        together(what, lambda: _read(array, here, what), remedy)
+        if hints is None or not _is_in_c_order(here):
+            together(what, lambda: _read(array, here, what), remedy)
+        else:
+            there = Elements(source.path, getattr(here.elements, "offset", 0), here.kind)
+            move_elements(what, there, array, hints, remedy, writes=False)
     return array
+
+
+def _is_in_c_order(stored: Stored) -> bool:
+    return stored.unit is None and stored.elements.flags.c_contiguous
 
 
 class Place(NamedTuple):
@@ -203,7 +271,7 @@ def _place(file: File, format: Optional[str], **options: Any) -> Place:
             f"{', '.join(_SUFFIXES)}, or a format of {', '.join(dict.fromkeys(_SUFFIXES.values()))}"
         )
     for word, value in options.items():
-        formats = ("raw",) if word == "offset" else ("hdf5", "zarr")
+        formats = _FORMATS_WITH[word]
         if value is not None and known not in formats:
             raise Error(f"{word}={value!r} for {given} (only {' and '.join(formats)} has it): leave it out")
     return Place(given, os.path.realpath(given), known)
@@ -242,7 +310,8 @@ def _read(array: DistributedArray, stored: Stored, what: str) -> None:
         _read_own(array, stored, what)
         return
     kind, ranks = stored.kind, _native.ranks()
-    boxes = list(own_boxes(kind.shape, box_shape(kind.shape, kind.dtype.itemsize, ranks, stored.unit), ranks))
+    box = box_shape(kind.shape, kind.dtype.itemsize, ranks, stored.unit)
+    boxes = list(boxes_of(kind.shape, box, _native.rank(), ranks))
 
     def move(box: Box) -> None:
         values = np.ascontiguousarray(stored.elements[box.slices], kind.dtype)

@@ -84,7 +84,7 @@ class Format(ABC):
 
 
 class Raw(Format):
-    """Elements in C order, and nothing else."""
+    """Elements in C order, and nothing else. Each box is contiguous in the file."""
 
     def __init__(self, path: str, dtype: np.dtype, shape: Optional[tuple[int, ...]], offset: int) -> None:
         """For reading: `shape` is of one dimension by default; `offset` is in bytes."""
@@ -111,12 +111,23 @@ class Raw(Format):
         with open(partial, "xb") as file:
             file.truncate(_nbytes(kind))
 
+    def begin(self, partial: str, kind: Kind) -> int:
+        """Where the elements begin in what `create` has made, in bytes."""
+        return os.path.getsize(partial) - _nbytes(kind)
+
+    def reserve(self, partial: str) -> None:
+        """Lets the file system give `partial` its room now. Raises OSError if there is not as much."""
+        with open(partial, "r+b") as file:
+            size = os.fstat(file.fileno()).st_size
+            if size > 0:
+                os.posix_fallocate(file.fileno(), 0, size)
+
     @contextlib.contextmanager
     def writing(self, partial: str, kind: Kind) -> Iterator[Write]:
-        """Each box is contiguous in the file."""
+        """By each rank alone."""
         # Not by mapped memory: a full disk would be a signal, and ranks of two nodes would overwrite parts
         # of each other's pages on a network's file system.
-        begin = os.path.getsize(partial) - _nbytes(kind)
+        begin = self.begin(partial, kind)
         file = os.open(partial, os.O_WRONLY)
         try:
 

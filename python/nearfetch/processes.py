@@ -21,6 +21,7 @@ from nearfetch.native import _native
 __all__ = [
     "communicator",
     "is_outside",
+    "mpi",
     "on_processes",
     "place_of",
     "ranks_are_processes",
@@ -39,10 +40,30 @@ def ranks_are_processes() -> bool:
 
 
 def communicator() -> Any:
-    """The communicator of mpi4py whose processes are the program's ranks."""
-    from mpi4py import MPI
+    """The communicator of mpi4py whose processes are the program's ranks. Raises Error as `mpi()`."""
+    return mpi().COMM_WORLD if _comm is None else _comm
 
-    return MPI.COMM_WORLD if _comm is None else _comm
+
+def mpi() -> Any:
+    """mpi4py's module MPI, on the MPI library of the program that runs.
+
+    Raises Error if it cannot be imported, or has another MPI library.
+    """
+    try:
+        import mpi4py
+
+        if "mpi4py.MPI" not in sys.modules:
+            mpi4py.rc.initialize = False  # the program has done it, in its own library
+        from mpi4py import MPI
+    except (ImportError, RuntimeError) as problem:
+        raise Error(f"mpi4py is not here ({problem}): pip install mpi4py") from None
+    if not MPI.Is_initialized():
+        theirs = MPI.Get_library_version().split("\n")[0].strip("\0 ")
+        raise Error(
+            f"mpi4py has another MPI library than the program ({theirs}, and the program has "
+            f"{mpi_library.find().path}): install mpi4py for that one, or set MPI4PY_MPIABI and MPI4PY_LIBMPI"
+        )
+    return MPI
 
 
 def wanted(mpi: Optional[bool], comm: Any) -> bool:

@@ -24,14 +24,15 @@ def replace(
     what: str,
     path: str,
     create: Callable[[str], None],
-    write: Callable[[str], Any] = lambda partial: None,
+    write: Callable[[str, str], Any] = lambda partial, remedy: None,
     *,
     is_folder: bool = False,
 ) -> None:
-    """Rank 0 makes a file by `create(partial)`, all ranks `write(partial)`; then it takes `path`. Collective.
+    """Rank 0 makes a file by `create(partial)`, all ranks write it, and it takes `path`. Collective.
 
-    Raises Error in all ranks if a rank fails. `path` is then as it was, and nothing else is there. Of a
-    killed program a file of the name `path` with `.partial-` and a number is left.
+    They write it by `write(partial, remedy)`, which is collective: it fails in all ranks or in none. Raises
+    Error in all ranks if a rank fails. `path` is then as it was, and nothing else is there. Of a killed
+    program a file of the name `path` with `.partial-` and a number is left.
     """
     partial = f"{path}.partial-{secrets.token_hex(4)}"
     remedy = f"{path} is as it was; remove the cause, and save again"
@@ -52,7 +53,7 @@ def replace(
 
     try:
         partial = together(what, make, remedy)[0]
-        together(what, lambda: write(partial), remedy)
+        write(partial, remedy)
         together(what, rename, remedy)
     except BaseException as problem:
         if _native.rank() == 0:
