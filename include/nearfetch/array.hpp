@@ -240,22 +240,23 @@ class DistributedArray : public detail::ScatteredAccess<DistributedArray<T, N, D
     /// The same, periodic or with a depth for each dimension.
     PrefetchPattern prefetch_stencil(const Stencil& stencil, const Prefetch& how = {},
                                      const Where& where = Where::current());
-    /// Elements that differ from own ones in the last index only.
+    /// Elements that differ from own ones in the last, or first, index only.
     PrefetchPattern prefetch_row_wise(const Prefetch& how = {}, const Where& where = Where::current());
-    /// Elements that differ from own ones in the first index only.
     PrefetchPattern prefetch_column_wise(const Prefetch& how = {}, const Where& where = Where::current());
-    /// a(j, i) for each own a(i, j), if it is in bounds.
+    /// The same in another index. \pre dimension < N
+    PrefetchPattern prefetch_lines(std::size_t dimension, const Prefetch& how = {},
+                                   const Where& where = Where::current());
+    /// a(j, i, ...) for each own a(i, j, ...), if it is in bounds.
     PrefetchPattern prefetch_transpose(const Prefetch& how = {}, const Where& where = Where::current())
-        requires(N == 2);
+        requires(N >= 2);
     /// All elements.
     PrefetchPattern prefetch_all_to_all(const Prefetch& how = {}, const Where& where = Where::current());
     /// Row r of the table says what rank r needs; the table is the same on all ranks. Own indices and indices
     /// out of bounds are skipped. \throws Error unless there is a row for each rank
     PrefetchPattern prefetch_custom(const std::vector<std::vector<Box<N>>>& table, const Prefetch& how = {},
                                     const Where& where = Where::current());
-    /// The same by a function: wanted(layout, rank) gives the boxes that a rank needs, as
-    /// std::vector<Box<N>>. All ranks use the same one. It is called again after resize(), with the new
-    /// layout.
+    /// The same by a function: wanted(layout, rank) gives a rank's boxes, as std::vector<Box<N>>. All ranks
+    /// use the same one. After resize() it is called again, with the new layout.
     template <std::invocable<const Layout<N, D>&, Rank> Wanted>
     PrefetchPattern prefetch_custom(const Wanted& wanted, const Prefetch& how = {},
                                     const Where& where = Where::current()) {

@@ -148,7 +148,7 @@ class BulkAccess(Dense):
                 "use a number of another dtype"
             )
         known = self._element(index)
-        cells = np.concatenate([self._casted((1,), one) for one in (expected, value)])
+        cells = np.concatenate([self._casted((1,), one) for one in (value, expected)])
         self._native.compare_and_swap(known, bytes_of(cells))
         return cells[0]
 

@@ -42,11 +42,9 @@ class AccessesOf : public ElementsOf<AnyArray, DistributedArray<Opaque<Bytes>, N
                  const detail::Combining& combining) override {
         elements_.combine(indices_in_place<N>(indices), values(from), combining);
     }
-    void update(Indices i, detail::Code code, const void* value, const void* expected,
-                void* before) override {
-        const T old =
-            elements_.update(index_of<N>(i), code, {value_at<Bytes>(value), value_at<Bytes>(expected)});
-        std::memcpy(before, &old, Bytes);
+    void update(Indices i, detail::Code code, std::span<const std::byte> values,
+                std::span<std::byte> before) override {
+        elements_.update(index_of<N>(i), code, values, before);
     }
     void contribute(Indices indices, std::span<const std::byte> added,
                     const detail::Combining& sum) override {

@@ -30,9 +30,9 @@ class AnyAccesses : public AnyElements {
     virtual void combine(Indices indices, std::span<const std::byte> values,
                          const detail::Combining& combining) = 0;
     /// Runs `code` at an element's owner, as ScatteredAccess::update(). \param before where the old value
-    /// goes
-    virtual void update(Indices i, detail::Code code, const void* value, const void* expected,
-                        void* before) = 0;
+    /// goes; it has the size of an element
+    virtual void update(Indices i, detail::Code code, std::span<const std::byte> values,
+                        std::span<std::byte> before) = 0;
 
     /// Adds to own and prefetched elements, or to none. \throws Error if an element is neither
     virtual void contribute(Indices indices, std::span<const std::byte> values,

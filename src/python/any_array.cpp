@@ -30,6 +30,12 @@ std::unique_ptr<AnyArray> make_distributed(const Plan& plan) {
 
 }  // namespace
 
+void require_matrix(std::size_t dimensions) {
+    if (dimensions != 2)
+        throw Error("prefetch_transpose: an array of " + std::to_string(dimensions) + " dimensions",
+                    "a matrix has two", "use prefetch_custom");
+}
+
 std::unique_ptr<AnyArray> make_any_array(DistributionKind kind, const Plan& plan) {
     if (!is_compiled_for(plan.element_bytes)) return std::make_unique<WideArray>(kind, plan);
     switch (kind) {

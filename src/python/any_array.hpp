@@ -43,6 +43,10 @@ class AnyArray : public AnyAccesses {
 
     /// \param stencil for the pattern of that name
     virtual PrefetchPattern prefetch(Pattern pattern, const Stencil& stencil, const Prefetch& how) = 0;
+    /// What differs from own elements in one index only.
+    virtual PrefetchPattern prefetch_lines(std::size_t dimension, const Prefetch& how) = 0;
+    /// Own elements with their first two indices exchanged. \pre there are two
+    virtual PrefetchPattern prefetch_transposed(const Prefetch& how) = 0;
     virtual void observe(std::uint64_t most_bytes) = 0;
     virtual Observation observed() const = 0;
     virtual Observation prefetch_observed(const Prefetch& how) = 0;
@@ -50,6 +54,9 @@ class AnyArray : public AnyAccesses {
     /// The array outlives it. \pre one dimension. \throws Error as Gather
     virtual std::unique_ptr<AnyGather> make_gather(Indices indices) const = 0;
 };
+
+/// Of a pattern for matrices. \throws Error unless there are two dimensions
+void require_matrix(std::size_t dimensions);
 
 enum class DistributionKind : std::uint8_t { block, cyclic, block_cyclic };
 

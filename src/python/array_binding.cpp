@@ -74,14 +74,13 @@ class Array : public Elements<AnyArray> {
     /// \param cell in it the amount, and then the value before
     void fetch_add(const Ints& i, nb::handle cell, char kind) const {
         const Buffer buffer(cell, true);
-        std::byte* const amount = buffer.bytes().data();
-        any().update(checked(i), combining("sum", kind, element_bytes_).one, amount, amount, amount);
+        any().update(checked(i), combining("sum", kind, element_bytes_).one, buffer.bytes(), buffer.bytes());
     }
-    /// \param cells in them the expected value and the new one, and then in the first one the value before
+    /// \param cells in them the new value and the expected one, and then in the first one the value before
     void compare_and_swap(const Ints& i, nb::handle cells) const {
         const Buffer buffer(cells, true);
-        std::byte* const expected = buffer.bytes().data();
-        any().update(checked(i), &detail::swap_at_owner, expected + element_bytes_, expected, expected);
+        any().update(checked(i), &detail::swap_at_owner, buffer.bytes(),
+                     buffer.bytes().first(element_bytes_));
     }
 
     /// \param elements how much memory they take

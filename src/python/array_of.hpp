@@ -61,12 +61,20 @@ class ArrayOf final : public AccessesOf<Bytes, N, D> {
             case Pattern::column_wise:
                 return elements_.prefetch_column_wise(how);
             case Pattern::transpose:
-                if constexpr (N == 2) return elements_.prefetch_transpose(how);
-                throw Error("prefetch_transpose: an array of " + std::to_string(N) + " dimensions",
-                            "a matrix has two", "use prefetch_custom");
+                require_matrix(N);
+                return prefetch_transposed(how);
             default:
                 return elements_.prefetch_stencil(stencil, how);
         }
+    }
+    PrefetchPattern prefetch_lines(std::size_t dimension, const Prefetch& how) override {
+        return elements_.prefetch_lines(dimension, how);
+    }
+    PrefetchPattern prefetch_transposed(const Prefetch& how) override {
+        if constexpr (N >= 2)
+            return elements_.prefetch_transpose(how);
+        else
+            throw Error("a line has no transpose");
     }
     void observe(std::uint64_t most_bytes) override { elements_.observe(most_bytes); }
     Observation observed() const override { return elements_.observed(); }

@@ -59,9 +59,13 @@ detail::Combining arithmetic(char kind, std::size_t bytes) {
         case 'f':
             return of_size<Op, float, double, long double>(bytes);
         case 'c':
-            // The parts of a long double one are units of a wide array, and are added one by one.
+            // The parts of a long double one are units of a wide array. Many are added part by part.
             if constexpr (std::is_same_v<Op, Sum>)
-                if (bytes == 2 * sizeof(long double)) return detail::combining_of<long double, Op>();
+                if (bytes == 2 * sizeof(long double)) {
+                    detail::Combining parts = detail::combining_of<long double, Op>();
+                    parts.one = detail::combining_of<std::complex<long double>, Op>().one;
+                    return parts;
+                }
             return of_size<Op, std::complex<float>, std::complex<double>>(bytes);
         case 'b':
             return of_size<Op, bool>(bytes);

@@ -54,8 +54,10 @@ class WideElements : public AnyArray {
         units_->contribute(all_units(indices), values, sum);
     }
     void accumulate_ghosts(const detail::Combining& sum) override { units_->accumulate_ghosts(sum); }
-    /// \throws Error
-    void update(Indices i, detail::Code code, const void* value, const void* expected, void* before) override;
+    void update(Indices i, detail::Code code, std::span<const std::byte> values,
+                std::span<std::byte> before) override {
+        units_->update(first_unit(i), code, values, before);
+    }
 
   protected:
     /// Collective. \throws Error for unsupported sizes and dimensions, and as DistributedArray
@@ -98,6 +100,12 @@ class WideArray final : public WideElements {
     void assign(const AnyArray& from, std::span<const std::size_t> axes) override;
     void resize(const Plan& plan) override { units_->resize(planned(plan)); }
     PrefetchPattern prefetch(Pattern pattern, const Stencil& stencil, const Prefetch& how) override;
+    PrefetchPattern prefetch_lines(std::size_t dimension, const Prefetch& how) override {
+        return units_->prefetch_lines(dimension, how);
+    }
+    PrefetchPattern prefetch_transposed(const Prefetch& how) override {
+        return units_->prefetch_transposed(how);
+    }
     void observe(std::uint64_t limit_bytes) override { units_->observe(limit_bytes); }
     Observation observed() const override { return in_elements(units_->observed()); }
     Observation prefetch_observed(const Prefetch& how) override {

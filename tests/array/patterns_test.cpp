@@ -358,6 +358,20 @@ TEST(Pattern, OtherDimensions) {
                       cube.own(i) == nullptr && ((in_halo == 3 && inside == 2) || row));
             EXPECT_EQ(cube[i], value_at(i));
         });
+        cube.evict_prefetch();
+        cube.prefetch_lines(1);
+        for_each_index(cube.bounds(), [&](const Index<3>& i) {
+            const bool line =
+                own.lower[0] <= i[0] && i[0] < own.upper[0] && own.lower[2] <= i[2] && i[2] < own.upper[2];
+            EXPECT_EQ(cube[i], value_at(i));
+            EXPECT_EQ(cube.is_prefetched(i), cube.own(i) == nullptr && line);
+        });
+        cube.evict_prefetch();
+        cube.prefetch_transpose();
+        for_each_index(cube.bounds(), [&](const Index<3>& i) {
+            EXPECT_EQ(cube[i], value_at(i));
+            EXPECT_EQ(cube.is_prefetched(i), cube.own(i) == nullptr && own.contains({i[1], i[0], i[2]}));
+        });
         barrier();
     });
 }

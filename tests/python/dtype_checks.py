@@ -7,6 +7,7 @@ python dtype_checks.py [RANKS]      # threads; under mpiexec the ranks of the jo
 from __future__ import annotations
 
 import contextlib
+import itertools
 import sys
 import tempfile
 from pathlib import Path
@@ -18,6 +19,7 @@ from nearfetch import (
     BlockArray,
     BlockCyclicArray,
     CyclicArray,
+    allreduce,
     barrier,
     from_numpy,
     launch,
@@ -25,6 +27,7 @@ from nearfetch import (
     rank,
     ranks,
     save,
+    statistics,
 )
 
 PARTICLE = np.dtype([("x", "f8"), ("y", "f8"), ("id", "i4"), ("name", "S4")])
@@ -281,6 +284,52 @@ def vectors():
     barrier()
 
 
+def patterns():
+    """Rows, columns and the transpose of elements of any size, read without messages."""
+    for shape, dtype in (((6, 5), PARTICLE), ((5, 7), np.dtype("S20")), ((3, 4, 2), np.dtype("V9"))):
+        model = valued(shape, dtype, seed=4)
+        for array in arrays(shape, dtype):
+            array.local[...] = model[np.ix_(*array.local_indices)]
+            barrier()
+            own = set(itertools.product(*(numbers.tolist() for numbers in array.local_indices)))
+            lines = [
+                (array.prefetch_row_wise, lambda i, j: i[:-1] == j[:-1]),
+                (array.prefetch_column_wise, lambda i, j: i[1:] == j[1:]),
+            ]
+            if len(shape) == 2:
+                lines.append((array.prefetch_transpose, lambda i, j: i == j[::-1]))
+            for pattern, is_wanted in lines:
+                wanted = {i for i in np.ndindex(shape) if i not in own and any(is_wanted(i, j) for j in own)}
+                for consistent in (True, False):
+                    with pattern(consistent=consistent):
+                        seen = [array[i] for i in sorted(wanted)]  # fetched, where it is consistent
+                        before = statistics()["get_messages"]
+                        again = [array[i] for i in sorted(wanted)]
+                        assert statistics()["get_messages"] == before
+                        same(np.array(again, dtype), np.array([model[i] for i in sorted(wanted)], dtype))
+                        same(np.array(seen, dtype), np.array(again, dtype))
+                        missing = [i for i in wanted if not array.is_prefetched(i)]
+                        assert not missing, (pattern.__name__, missing)
+            barrier()
+
+
+def updates():
+    """Single elements of other sizes, atomically; nobody sees or leaves half of one."""
+    names = BlockArray(5, "S20")
+    last = len(names) - 1
+    first = names.compare_and_swap(last, b"", b"rank %d was here" % rank())
+    barrier()
+    winner = names[last]
+    assert allreduce(int(first == b"")) == 1 and winner.startswith(b"rank ") and winner.endswith(b" was here")
+    assert names.compare_and_swap(last, b"nobody", b"x") == winner == names[last]
+    numbers = CyclicArray(3, np.clongdouble)
+    seen = [numbers.fetch_add(1, 1 + 2j) for _ in range(10)]
+    assert all(one.imag == 2 * one.real for one in seen), seen
+    barrier()
+    assert numbers[...].tolist() == [0, (1 + 2j) * 10 * ranks(), 0]
+    barrier()
+
+
 def wrong_dtypes():
     """They change nothing."""
     refused(lambda: BlockArray(3, "O"), "Python's objects stay in their process")
@@ -291,15 +340,13 @@ def wrong_dtypes():
     refused(lambda: BlockArray((2, 2, 2, 2), "S20"), "use fewer dimensions or an array for each field")
     refused(lambda: BlockArray((2, 2), "(2,2,2)f4"), "there are arrays of 1 to 4")
     wide = BlockArray((4, 4), "S20")
-    refused(wide.prefetch_row_wise, "use prefetch_custom or prefetch_all_to_all")
-    refused(wide.prefetch_transpose, "use prefetch_custom or prefetch_all_to_all")
+    refused(BlockArray((2, 3, 2), "S20").prefetch_transpose, "a matrix has two")
     refused(lambda: BlockArray(4, "S20").gather([0]), "use take()")
     refused(lambda: wide.assign(BlockArray((4, 4), "S21")), "same dtype")
     refused(lambda: wide.contribute((0, 0), b"x"), "numbers are combined")
     refused(lambda: wide[4, 0], "use one of these", IndexError)
-    refused(lambda: wide.compare_and_swap((0, 0), b"", b"x"), "an atomic update of an element of 20 bytes")
+    refused(lambda: wide.fetch_add((0, 0), b"x"), "numbers are combined")
     numbers = BlockArray(4, np.clongdouble)
-    refused(lambda: numbers.fetch_add(0, 1), "an atomic update of an element of 32 bytes")
     refused(lambda: numbers.accumulate(0, 1, op="prod"), "numbers are combined")
     numbers.accumulate([0, 3, 3], [1, 2j, 5])
     barrier()
@@ -332,6 +379,8 @@ def main(made):
     with_numpy()
     fields()
     vectors()
+    patterns()
+    updates()
     wrong_dtypes()
     return rank()
 

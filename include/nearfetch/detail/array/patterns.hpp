@@ -125,8 +125,16 @@ PrefetchPattern DistributedArray<T, N, D>::prefetch_column_wise(const Prefetch& 
 }
 
 template <class T, std::size_t N, Distribution D>
+PrefetchPattern DistributedArray<T, N, D>::prefetch_lines(std::size_t dimension, const Prefetch& how,
+                                                          const Where& where) {
+    return prefetch_wanted(
+        "prefetch_lines", {dimension}, how,
+        [=, this] { return detail::line_pattern(layout_, rank_, dimension); }, where);
+}
+
+template <class T, std::size_t N, Distribution D>
 PrefetchPattern DistributedArray<T, N, D>::prefetch_transpose(const Prefetch& how, const Where& where)
-    requires(N == 2)
+    requires(N >= 2)
 {
     return prefetch_wanted(
         "prefetch_transpose", {}, how, [this] { return detail::transpose_pattern(layout_, rank_); }, where);

@@ -325,11 +325,13 @@ std::vector<IndexProduct<N>> line_pattern(const Layout<N, D>& layout, Rank rank,
     return {wanted};
 }
 
-/// (j, i) for each own (i, j).
-template <Distribution D>
-std::vector<IndexProduct<2>> transpose_pattern(const Layout<2, D>& layout, Rank rank) {
-    const IndexProduct<2> own = own_product(layout, rank);
-    return {{own[1], own[0]}};
+/// (j, i, ...) for each own (i, j, ...).
+template <std::size_t N, Distribution D>
+    requires(N >= 2)
+std::vector<IndexProduct<N>> transpose_pattern(const Layout<N, D>& layout, Rank rank) {
+    IndexProduct<N> wanted = own_product(layout, rank);
+    std::swap(wanted[0], wanted[1]);
+    return {std::move(wanted)};
 }
 
 }  // namespace detail

@@ -163,7 +163,14 @@ class ScatteredAccess {
     }
     /// Runs a code of combining.hpp at the element's owner; an acquire and a release.
     /// \param values the new one or the amount, and what a swap expects \return its value before
-    T update(const Index<N>& i, Code code, const std::array<T, 2>& values);
+    T update(const Index<N>& i, Code code, const std::array<T, 2>& values) {
+        T before{};
+        update(i, code, std::as_bytes(std::span(values)), std::as_writable_bytes(std::span(&before, 1)));
+        return before;
+    }
+    /// The same for elements that are one together, as many as `before` has bytes for. \pre these follow
+    /// each other in the owner's memory
+    void update(const Index<N>& i, Code code, std::span<const std::byte> values, std::span<std::byte> before);
 
   private:
     const Array& array() const { return static_cast<const Array&>(*this); }
@@ -300,14 +307,13 @@ void ScatteredAccess<Array, T, N>::invalidate(const ScatteredElements& others) {
 }
 
 template <class Array, class T, std::size_t N>
-T ScatteredAccess<Array, T, N>::update(const Index<N>& i, Code code, const std::array<T, 2>& values) {
+void ScatteredAccess<Array, T, N>::update(const Index<N>& i, Code code, std::span<const std::byte> values,
+                                          std::span<std::byte> before) {
     array().check(i);
     const GlobalPtr<T> element = array().pointer(array().layout().locate(i));
-    T before{};
-    update_element(element.rank(), code, {array().parts_.address(), element.address(), sizeof(T)},
-                   std::as_bytes(std::span(values)), reinterpret_cast<std::byte*>(&before));
+    update_element(element.rank(), code, {array().parts_.address(), element.address(), before.size()}, values,
+                   before.data());
     array().array_prefetch_.note_write();
-    return before;
 }
 
 }  // namespace detail
