@@ -127,7 +127,7 @@ void ArrayPrefetch::request(const Slice& slice, std::unique_ptr<const IndexSet> 
     // It may be an earlier entry that covers this slice.
     if (entry->slice == slice) {
         std::copy(first.begin(), first.end(), entry->first.end() - static_cast<std::ptrdiff_t>(first.size()));
-        if (how.consistent) entry->acquires = &Context::here().runtime().clock().acquires();
+        if (how.consistent) entry->acquires = &Context::here().runtime().clock().now();
         extend_bounds(*entry);
     }
     if (how.consistent || !later)
@@ -398,7 +398,7 @@ PrefetchTransfer::State::State(detail::ArrayPrefetch& array)
     std::vector<detail::SliceMove> moves;
     for (Arrival& arrival : arrivals_)
         moves.push_back({arrival.entry->slice, arrival.bytes.data(), arrival.entry->only.get()});
-    issued_ = context.runtime().clock().now();
+    issued_ = context.runtime().clock().issue();
     transfers_ = detail::start_get_slices(moves);
     array.transfers_.push_back(this);
 }

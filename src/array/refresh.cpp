@@ -134,7 +134,7 @@ void refresh(std::span<PrefetchEntry* const> entries, Context& context, const Sl
             together.push_back(&arrival);
             moves.push_back(arrival.begin());
         }
-        const Stamp issued = context.runtime().clock().now();
+        const Stamp issued = context.runtime().clock().issue();
         try {
             buffer().count_from_node(
                 get_node_slices(moves, packer, packing, moves.empty() ? OverlapWork{} : overlap_work));
@@ -151,7 +151,7 @@ void refresh(std::span<PrefetchEntry* const> entries, Context& context, const Sl
     for (const Arrival& arrival : arrivals) {
         if (!arrival.comes_in_fragments()) continue;
         PrefetchEntry& entry = *arrival.entry;
-        const Stamp issued = context.runtime().clock().now();
+        const Stamp issued = context.runtime().clock().issue();
         {
             const Overwriting overwriting(entry);
             get_fragments(entry.slice, entry.packer, packing,

@@ -49,4 +49,14 @@ inline void fence_before_racy_write() noexcept {
 #endif
 }
 
+/// A sequentially consistent fence.
+inline void full_fence() noexcept {
+#ifdef NF_THREAD_SANITIZER
+    std::atomic<int> of_nobody{0};
+    of_nobody.fetch_add(1, std::memory_order_seq_cst);
+#else
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+#endif
+}
+
 }  // namespace nearfetch

@@ -33,11 +33,80 @@ PrefetchEntry::Releases thread_of_the_rank() { return std::make_shared<std::atom
 TEST(RankClock, ComparesTheAcquiresOfAllThreads) {
     RankClock clock;
     const Stamp often = clock.acquire();
-    const Stamp fetched = clock.now();
+    EXPECT_GT(often, 0u);
+    const Stamp fetched = clock.issue();
     EXPECT_GE(fetched, often);
     const Stamp rarely = clock.acquire();
     EXPECT_LT(fetched, rarely) << "fetched before that thread's acquire";
     EXPECT_GE(clock.now(), rarely);
+    EXPECT_GE(clock.issue(), rarely);
+}
+
+TEST(RankClock, IsWrittenByAnAcquireOnlyAfterGetsWereIssued) {
+    RankClock clock;
+    const Stamp begin = clock.now();
+    for (int i = 0; i < 3; ++i)
+        EXPECT_EQ(clock.acquire(), begin);
+    EXPECT_EQ(clock.now(), begin);
+    const Stamp first = clock.issue();
+    EXPECT_EQ(clock.issue(), first) << "no acquire has come between";
+    const Stamp after = clock.acquire();
+    EXPECT_GT(after, first);
+    EXPECT_EQ(clock.acquire(), after);
+    EXPECT_EQ(clock.now(), after);
+}
+
+// A thread writes and tells another one, which acquires. A third one fetches all the time. What it has
+// fetched without that write is stale for the second one.
+TEST(RankClock, CallsNothingFreshThatWasFetchedBeforeAnAcquire) {
+    constexpr std::uint64_t rounds = 5'000;
+    RankClock clock;
+    std::atomic<std::uint64_t> written{0}, told{0}, answered{0};
+    // The last fetch, overwritten as in a seqlock.
+    std::atomic<std::uint64_t> sequence{0}, value{0}, stamp{0};
+    std::atomic<bool> ends{false};
+    const auto wait_for = [](const std::atomic<std::uint64_t>& number, std::uint64_t round) {
+        while (number.load(std::memory_order_acquire) != round)
+            std::this_thread::yield();
+    };
+    std::thread writer([&] {
+        for (std::uint64_t round = 1; round <= rounds; ++round) {
+            written.store(round, std::memory_order_relaxed);
+            told.store(round, std::memory_order_release);
+            wait_for(answered, round);
+        }
+    });
+    std::thread fetcher([&] {
+        for (std::uint64_t n = 0; !ends.load(std::memory_order_relaxed); n += 2) {
+            const Stamp issued = clock.issue();
+            const std::uint64_t fetched = written.load(std::memory_order_relaxed);
+            sequence.store(n + 1);
+            value.store(fetched);
+            stamp.store(issued);
+            sequence.store(n + 2);
+            std::this_thread::yield();
+        }
+    });
+    std::uint64_t fresh = 0, wrong = 0;
+    for (std::uint64_t round = 1; round <= rounds; ++round) {
+        wait_for(told, round);
+        const Stamp acquired = clock.acquire();
+        for (bool is_fresh = false; !is_fresh;) {
+            const std::uint64_t before = sequence.load();
+            const std::uint64_t seen = value.load(), issued = stamp.load();
+            if (before % 2 != 0 || sequence.load() != before) continue;
+            is_fresh = issued >= acquired;
+            fresh += is_fresh;
+            wrong += is_fresh && seen < round;
+            if (!is_fresh) std::this_thread::yield();
+        }
+        answered.store(round, std::memory_order_release);
+    }
+    ends = true;
+    writer.join();
+    fetcher.join();
+    EXPECT_EQ(fresh, rounds);
+    EXPECT_EQ(wrong, 0u);
 }
 
 TEST(PrefetchEntry, IsStaleUntilItIsFetchedAndAfterAnAcquire) {
@@ -49,7 +118,7 @@ TEST(PrefetchEntry, IsStaleUntilItIsFetchedAndAfterAnAcquire) {
     const std::vector<std::uint64_t> there{5, 6, 7, 8};
     ASSERT_TRUE(entry.try_lock());
     EXPECT_FALSE(entry.try_lock()) << "one at a time";
-    entry.publish(reinterpret_cast<const std::byte*>(there.data()), clock.now());
+    entry.publish(reinterpret_cast<const std::byte*>(there.data()), clock.issue());
     entry.unlock();
     EXPECT_TRUE(entry.read(16, &value, 8, acquired));
     EXPECT_EQ(value, 7u);
@@ -64,13 +133,13 @@ TEST(PrefetchEntry, IsStaleUntilItIsFetchedAndAfterAnAcquire) {
 TEST(PrefetchEntry, IsFreshForEverybodyUntilAnybodyAcquires) {
     RankClock clock;
     PrefetchEntry entry(slice_of(1, 10, 2), true, Packer::owner);
-    entry.acquires = &clock.acquires();
+    entry.acquires = &clock.now();
     const PrefetchedSlice& slice = entry;
     const Stamp acquired = clock.acquire();
     std::uint64_t value = 0;
     EXPECT_FALSE(slice.read(0, value)) << "never fetched";
     const std::vector<std::uint64_t> there{5, 6};
-    entry.publish(reinterpret_cast<const std::byte*>(there.data()), clock.now());
+    entry.publish(reinterpret_cast<const std::byte*>(there.data()), clock.issue());
     EXPECT_TRUE(slice.read(1, value));
     EXPECT_EQ(value, 6u);
     const Stamp others = clock.acquire();
@@ -79,7 +148,7 @@ TEST(PrefetchEntry, IsFreshForEverybodyUntilAnybodyAcquires) {
     EXPECT_FALSE(entry.read(8, &value, 8, others));
 
     PrefetchEntry manual(slice_of(1, 10, 2), false, Packer::owner);
-    manual.mark_fetched(clock.now());
+    manual.mark_fetched(clock.issue());
     clock.acquire();
     EXPECT_TRUE(static_cast<const PrefetchedSlice&>(manual).read(1, value)) << "until it is updated";
 }

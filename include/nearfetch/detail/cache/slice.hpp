@@ -84,9 +84,9 @@ struct PrefetchedSlice {
     Packer packer = Packer::owner;
     /// Index of its first element, for a contiguous distribution; for a set, of the part's first element.
     std::array<std::int64_t, 4> first{};
-    /// Count of acquires of all threads of the rank.
+    /// The clock, which acquires of all threads of the rank advance.
     const std::atomic<std::uint64_t>* acquires = &no_acquires;
-    std::atomic<std::uint64_t> stamp{0};              ///< acquire count at the fetch; 0: never fetched
+    std::atomic<std::uint64_t> stamp{0};              ///< the clock at the fetch; 0: never fetched
     std::atomic<std::uint64_t> sequence{0};           ///< odd: being overwritten
     std::atomic<std::uint32_t> pending_transfers{0};  ///< outstanding transfers
     std::atomic<std::uint64_t> writes{0};  ///< counted while transfers are pending: their data lacks them
