@@ -23,17 +23,24 @@ import lint  # noqa: E402
 ROOT = lint.ROOT
 PRESETS = ("release", "dev", "asan", "tsan")
 # Under the thread sanitizer everything else would only be slow: one thread cannot race.
-_TSAN_TESTS = "threads|transport_contract|transport_model|array_(element|observe|prefetch|random|sparse)"
+_TSAN_TESTS = (
+    "threads|transport_contract|transport_model|array_(element|observe|parts|prefetch|random|sparse)"
+    "|cache_prefetch_buffer"
+)
 _TSAN_TARGETS = (
     "nearfetch-settings",
     "interposers",
     "programs-threads",
     "programs-litmus_threads",
+    "programs-threads_on_mpi",
     "unit_array_element",
     "unit_array_observe",
+    "unit_array_parts",
     "unit_array_prefetch",
     "unit_array_random",
     "unit_array_sparse",
+    "unit_array_threads",
+    "unit_cache_prefetch_buffer",
     "unit_rma_threads_test",
     "unit_pgas_threads_test",
     "unit_transport_contract_test",

@@ -2,6 +2,8 @@
 """Saves that fail in the middle.
 
 python failing_saves.py HOW FILE [RANKS]      # threads; under mpiexec the ranks of the job
+
+HOW is raise, kill, limit, fill, or mpi- with one of them, or mpi-write: then MPI-IO finds out by itself.
 """
 
 from __future__ import annotations
@@ -14,7 +16,20 @@ import signal
 import sys
 from pathlib import Path
 
-from nearfetch import BlockArray, Error, barrier, boxes, formats, launch, random, rank, save
+from nearfetch import (
+    BlockArray,
+    CyclicArray,
+    Error,
+    barrier,
+    boxes,
+    formats,
+    launch,
+    mpi_io,
+    random,
+    rank,
+    ranks,
+    save,
+)
 
 KINDS = {".npy": formats.Npy, ".raw": formats.Raw, ".h5": formats.Hdf5, ".zarr": formats.Zarr}
 
@@ -40,6 +55,20 @@ def broken(kind, fail):
     kind.writing = failing
 
 
+def broken_mpi_io(fail):
+    """Lets the second box of the last rank fail."""
+    count = 0
+
+    def prepare(self, box):
+        nonlocal count
+        count += 1
+        if count == 2 and rank() == ranks() - 1:
+            fail()
+        PREPARE(self, box)
+
+    mpi_io._Mover.prepare = prepare
+
+
 def no_space():
     """As a write to a full disk."""
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -47,30 +76,39 @@ def no_space():
 
 def main(how, path):
     """Saves a large array, which fails, then a small one."""
-    array = random((1000, 1000))  # so that nothing becomes much smaller by compression
+    # So that nothing becomes much smaller by compression, and nobody's part is contiguous.
+    array = random((1000, 1000), distribution=CyclicArray)
+    by_mpi_io = {"mpi_io": True} if how.startswith("mpi-") else {}
     try:
-        save(path, array)
+        save(path, array, **by_mpi_io)
     except Error as problem:
         assert "is as it was" in str(problem), problem
         print(f"failed as it should: {problem}", flush=True)
     barrier()
-    if how == "limit" and rank() == 0:
+    if how in ("limit", "mpi-limit", "mpi-write"):
         resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY,) * 2)
     barrier()
     small = BlockArray(2)
     small.fill(1)
     KINDS[path.suffix].writing = ORIGINAL
-    save(path.with_stem("saved"), small)
+    mpi_io._Mover.prepare = PREPARE
+    save(path.with_stem("saved"), small, **by_mpi_io)
 
 
 if __name__ == "__main__":
     how, path = sys.argv[1], Path(sys.argv[2])
-    ORIGINAL = KINDS[path.suffix].writing
+    ORIGINAL, PREPARE = KINDS[path.suffix].writing, mpi_io._Mover.prepare
     boxes.BOX_BYTES = 1 << 19
     if how == "raise":
         broken(KINDS[path.suffix], no_space)
     elif how == "kill":
         broken(KINDS[path.suffix], lambda: os.kill(os.getpid(), signal.SIGKILL))
-    elif how == "limit":
+    elif how == "mpi-raise":
+        broken_mpi_io(no_space)
+    elif how == "mpi-kill":
+        broken_mpi_io(lambda: os.kill(os.getpid(), signal.SIGKILL))
+    if how == "mpi-write":
+        formats.Raw.reserve = lambda self, partial: None
+    if how in ("limit", "mpi-limit", "mpi-write"):
         resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 18, resource.RLIM_INFINITY))
     launch(main, ranks=int(sys.argv[3]) if len(sys.argv) > 3 else 1, args=[how, path])

@@ -26,6 +26,7 @@ from nearfetch import (
     SparseMatrix,
     barrier,
     boxes,
+    files,
     from_scipy,
     launch,
     load,
@@ -187,6 +188,67 @@ def several_in_a_file(folder):
     same(load(folder / "one.zarr"), np.full(9, 1.5))
     same(load(folder / "several.h5", name="a"), np.full(9, 1.5))
     barrier()
+
+
+def by_mpi_io(folder, processes):
+    """Other programs read what collective MPI-IO has written, and the other way round."""
+    used, move = [], files.move_elements
+
+    def counted(*args, **how):
+        used.append(how["writes"])
+        move(*args, **how)
+
+    files.move_elements = counted
+    saves = loads = 0
+    for number, shape in enumerate(SHAPES):
+        dtype = DTYPES[number % len(DTYPES)]
+        model = values(shape, dtype)
+        for suffix, read in ((".npy", np.load), (".raw", lambda path: np.fromfile(path, dtype))):  # noqa: B023
+            path = folder / f"by-mpi-io{suffix}"
+            for array in arrays(shape, dtype):
+                array.local[...] = model[np.ix_(*array.local_indices)]
+                save(path, array, mpi_io=True)
+                if rank() == 0:
+                    same(read(path).reshape(shape).astype(model.dtype), model)
+                barrier()
+                back = load(path, dtype, shape=shape, mpi_io={"cb_nodes": 2}, **_kind(array))
+                same(back[...].astype(model.dtype), model)
+                saves, loads = saves + 1, loads + 1
+    array = CyclicArray(bounds=[(-3, 4), (10, 13)], dtype="i4")
+    array.local[...] = np.add.outer(10 * array.local_indices[0], array.local_indices[1])
+    model = np.add.outer(10 * np.arange(-3, 4), np.arange(10, 13)).astype("i4")
+    save(folder / "by-mpi-io.npy", array, mpi_io=True)
+    header = folder / "by-mpi-io.bin"
+    if rank() == 0:
+        same(np.load(folder / "by-mpi-io.npy"), model)
+        np.save(folder / "fortran.npy", np.asfortranarray(model))
+        header.write_bytes(b"12345" + model.astype(">i4").tobytes())
+    barrier()
+    same(load(folder / "fortran.npy", distribution=CyclicArray, mpi_io=True), model)
+    same(load(header, ">i4", shape=(7, 3), offset=5, distribution=CyclicArray, mpi_io=True)[...], model)
+    saves, loads = saves + 1, loads + 1
+    files.move_elements = move
+    assert (used.count(True), used.count(False)) == ((saves, loads) if processes else (0, 0))
+    refused(lambda: save(folder / "by-mpi-io.h5", array, mpi_io=True), "only npy and raw has it")
+    if processes:
+        refused(lambda: save(folder / "by-mpi-io.npy", array, mpi_io=4), "mpi_io has hints by name")
+        hidden = {name: sys.modules[name] for name in sys.modules if name.split(".")[0] == "mpi4py"}
+        sys.modules.update(dict.fromkeys((*hidden, "mpi4py")))
+        refused(lambda: save(folder / "by-mpi-io.npy", array, mpi_io=True), "pip install mpi4py")
+        sys.modules.update(hidden)
+        if ranks() > 1:
+            refused(
+                lambda: save(folder / "by-mpi-io.npy", array, mpi_io=True if rank() else None),
+                "save",
+                CollectiveError,
+            )
+    same(load(folder / "by-mpi-io.npy"), model)
+    assert not list(folder.glob("*.partial*"))
+    barrier()
+
+
+def _kind(array):
+    return {"distribution": type(array), **_block(array)}
 
 
 def sparse_files(folder):
@@ -367,6 +429,7 @@ def main(folder, processes):
     there_and_back(folder, (4, 3), DTYPES[7])
     bounds_and_orders(folder)
     raw_files(folder)
+    by_mpi_io(folder, processes)
     several_in_a_file(folder)
     sparse_files(folder)
     from_scipys_matrices()

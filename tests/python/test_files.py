@@ -118,10 +118,37 @@ def test_a_failed_save_leaves_the_file(suffix, how, tmp_path):
     assert np.array_equal(read(tmp_path / f"saved.{suffix}", (2,)), [1, 1])
 
 
-@pytest.mark.parametrize("suffix", SUFFIXES)
-def test_a_full_disk(suffix, tmp_path):
+def need_mpi_io(family) -> None:
+    """Skips the test where programs on MPI have no mpi4py."""
+    need_family(family)
+    pytest.importorskip("mpi4py")
+
+
+@pytest.mark.parametrize("how", ["raise", "limit", "write"])
+@pytest.mark.parametrize("suffix", ["npy", "raw"])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_failed_save_by_mpi_io_leaves_the_file(family, suffix, how, tmp_path):
+    """The last rank raises, or the file may not become as large, as rank 0 or MPI-IO finds out."""
+    need_mpi_io(family)
+    path = tmp_path / f"file.{suffix}"
+    model = old_file(path)
+    said = run([FAILING, f"mpi-{how}", path], family, 3)
+    words = {"raise": "(rank 2: OSError: [Errno 28] No space left", "limit": "(rank 0: OSError: [Errno 27]"}
+    assert said.count("failed as it should") == 3 and words.get(how, "OSError: ") in said, said
+    assert np.array_equal(read(path, model.shape), model)
+    assert [found.name for found in tmp_path.iterdir() if found != path] == [f"saved.{suffix}"]
+    assert np.array_equal(read(tmp_path / f"saved.{suffix}", (2,)), [1, 1])
+
+
+FILL = [(None, "fill", suffix) for suffix in SUFFIXES] + [(family, "mpi-fill", "raw") for family in FAMILIES]
+
+
+@pytest.mark.parametrize(("family", "how", "suffix"), FILL)
+def test_a_full_disk(family, how, suffix, tmp_path):
     """A file system of 256 KiB; the array has 8 MB."""
     need_native()
+    if family:
+        need_mpi_io(family)
     disk = tmp_path / "disk"
     disk.mkdir()
     mount = f'mount -t tmpfs -o size=256k none "{disk}"'
@@ -131,22 +158,21 @@ def test_a_full_disk(suffix, tmp_path):
     script = (
         f'{mount} && cp -r "{tmp_path}/file.{suffix}" "{disk}" && "$@" && cp -r "{disk}/." "{tmp_path}/after"'
     )
-    said = run(
-        [FAILING, "fill", disk / f"file.{suffix}", 3], before=["unshare", "-rm", "sh", "-c", script, "sh"]
-    )
+    before = ["unshare", "-rm", "sh", "-c", script, "sh"]
+    said = run([FAILING, how, disk / f"file.{suffix}", 3], family, 3, before)
     assert said.count("failed as it should") == 3 and "No space left" in said, said
     after = tmp_path / "after"
     assert np.array_equal(read(after / f"file.{suffix}", (3, 4)), np.arange(12.0).reshape(3, 4))
     assert sorted(found.name for found in after.iterdir()) == [f"file.{suffix}", f"saved.{suffix}"]
 
 
-@pytest.mark.parametrize("suffix", SUFFIXES)
+@pytest.mark.parametrize(("how", "suffix"), [*(("kill", each) for each in SUFFIXES), ("mpi-kill", "raw")])
 @pytest.mark.parametrize("family", FAMILIES)
-def test_a_killed_rank_leaves_the_file(suffix, family, tmp_path):
-    need_family(family)
+def test_a_killed_rank_leaves_the_file(how, suffix, family, tmp_path):
+    (need_mpi_io if how == "mpi-kill" else need_family)(family)
     path = tmp_path / f"file.{suffix}"
     model = old_file(path)
-    run([FAILING, "kill", path], family, 3, expect=1)
+    run([FAILING, how, path], family, 3, expect=1)
     assert np.array_equal(read(path, model.shape), model)
     (left,) = [found for found in tmp_path.iterdir() if found != path]
     assert left.name.startswith(f"{path.name}.partial-")
