@@ -17,6 +17,7 @@ zarr = pytest.importorskip("zarr")
 pytest.importorskip("scipy")
 
 CHECKS = SOURCE / "tests" / "python" / "file_checks.py"
+HDF5 = SOURCE / "tests" / "python" / "hdf5_checks.py"
 FAILING = SOURCE / "tests" / "python" / "failing_saves.py"
 SUFFIXES = ("npy", "raw", "h5", "zarr")
 
@@ -116,6 +117,13 @@ def test_a_failed_save_leaves_the_file(suffix, how, tmp_path):
     assert np.array_equal(read(path, model.shape), model)
     assert [found.name for found in tmp_path.iterdir() if found != path] == [f"saved.{suffix}"]
     assert np.array_equal(read(tmp_path / f"saved.{suffix}", (2,)), [1, 1])
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_hdf5_files_of_all_ranks(family, tmp_path):
+    """By what pretends to be an h5py with MPI, and checks what is asked of it."""
+    need_mpi_io(family)
+    assert run([HDF5, tmp_path], family, 3).count("written by 3") == 3
 
 
 def need_mpi_io(family) -> None:

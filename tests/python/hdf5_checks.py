@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""HDF5 files that all ranks write, by an h5py with MPI or what pretends to be one.
+
+mpiexec python hdf5_checks.py FOLDER [WHERE]      # where the h5py with MPI is installed
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+sys.path[:0] = sys.argv[2:3]
+
+import h5py  # noqa: E402
+import numpy as np  # noqa: E402
+from array_checks import arrays, same, values  # noqa: E402
+
+from nearfetch import BlockArray, CyclicArray, Error, barrier, boxes, formats, launch, load, rank, ranks, save  # noqa: E402
+
+PLAIN = h5py.File
+opened = 0
+
+
+class ParallelFile:
+    """Asserts what h5py's driver mpio asks of programs. Rank 0 writes for all when they close the file."""
+
+    def __init__(self, path, mode, comm):
+        global opened
+        asked = comm.allgather((path, mode))
+        assert set(asked) == {(path, "r+")} and len(asked) == ranks(), asked
+        self.path, self.comm, self.writes = path, comm, []
+        opened += 1
+
+    def __enter__(self):
+        return self
+
+    def __getitem__(self, name):
+        return ParallelDataset(self, name)
+
+    def __exit__(self, *exception):
+        everyones = self.comm.gather(self.writes)
+        if self.comm.rank == 0:
+            with PLAIN(self.path, "r+") as file:
+                for name in {name for writes in everyones for name, _, _ in writes}:
+                    times = np.zeros(file[name].shape, int)
+                    for writes in everyones:
+                        for _, where, written in writes:
+                            times[where] += 1
+                            file[name][where] = written
+                    assert (times == 1).all() or exception[0] is not None, "each element is written once"
+        self.comm.Barrier()
+
+
+class ParallelDataset:
+    """A dataset of such a file."""
+
+    def __init__(self, file, name):
+        self.file, self.name = file, name
+
+    def __setitem__(self, where, written):
+        extents = tuple(part.stop - part.start for part in where)
+        assert extents == written.shape and written.flags.c_contiguous
+        self.file.writes.append((self.name, where, written.copy()))
+
+
+def file_by(path, mode="r", driver=None, comm=None):
+    """In place of h5py.File."""
+    if driver is None:
+        return PLAIN(path, mode)
+    assert driver == "mpio"
+    return ParallelFile(path, mode, comm)
+
+
+def pretend():
+    """Lets h5py say that it has MPI."""
+    h5py.get_config = lambda: SimpleNamespace(mpi=True)
+    h5py.File = file_by
+
+
+def main(folder):
+    """Every rank writes its share, of contiguous and of chunked datasets, also over an old one."""
+    for number, (shape, dtype) in enumerate(
+        (((7, 5), "f8"), ((13,), ">i4"), ((3, 4, 5), "c16"), ((0,), "i2"))
+    ):
+        model = values(shape, dtype)
+        for array in arrays(shape, dtype):
+            array.local[...] = model[np.ix_(*array.local_indices)]
+            for chunks in (None, (2,) * len(shape)) if model.size else (None,):
+                path = folder / f"{number}.h5"
+                save(path, array, chunks=chunks, name="deep/er")
+                save(path, array)
+                if rank() == 0:
+                    with PLAIN(path, "r") as file:
+                        same(file["data"][...].astype(model.dtype), model)
+                        same(file["deep/er"][...].astype(model.dtype), model)
+                        assert file["deep/er"].chunks == chunks
+                barrier()
+                same(load(path, name="data")[...].astype(model.dtype), model)
+                barrier()
+    fails(folder)
+    return formats.Hdf5("", None, None).writers()
+
+
+def fails(folder):
+    """One rank fails while the file is open; the old one stays as it was."""
+    path, array = folder / "kept.h5", CyclicArray((40, 3))
+    array.fill(2)
+    save(path, array)
+    array.fill(3)
+    writing = formats.Hdf5.writing
+
+    @contextlib.contextmanager
+    def broken(self, partial, kind):
+        with writing(self, partial, kind) as write:
+            if rank() == ranks() - 1:
+                raise OSError("broken")
+            yield write
+
+    formats.Hdf5.writing = broken
+    try:
+        save(path, array)
+    except Error as problem:
+        assert "is as it was" in str(problem) and "broken" in str(problem), problem
+    else:
+        raise AssertionError("it was saved")
+    formats.Hdf5.writing = writing
+    same(load(path), np.full((40, 3), 2.0))
+    save(path, BlockArray(3))
+    assert sorted(found.name for found in folder.glob("kept*")) == ["kept.h5"]
+    barrier()
+
+
+if __name__ == "__main__":
+    boxes.BOX_BYTES = 48  # so that each rank moves several boxes
+    if len(sys.argv) < 3:
+        pretend()
+    writers = launch(main, args=[Path(sys.argv[1]).resolve()])
+    print(f"written by {writers[0]}")
