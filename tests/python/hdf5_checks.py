@@ -41,6 +41,7 @@ class ParallelFile:
 
     def __exit__(self, *exception):
         everyones = self.comm.gather(self.writes)
+        has_failed = any(self.comm.allgather(exception[0] is not None))
         if self.comm.rank == 0:
             with PLAIN(self.path, "r+") as file:
                 for name in {name for writes in everyones for name, _, _ in writes}:
@@ -49,7 +50,7 @@ class ParallelFile:
                         for _, where, written in writes:
                             times[where] += 1
                             file[name][where] = written
-                    assert (times == 1).all() or exception[0] is not None, "each element is written once"
+                    assert has_failed or (times == 1).all(), "each element is written once"
         self.comm.Barrier()
 
 
