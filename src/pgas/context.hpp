@@ -94,6 +94,7 @@ class Context {
     /// What ranks of the node share may have been acquired before (Runtime::barrier()).
     enum class OfNode : bool { acquired, not_yet };
     void acquire(OfNode of_node = OfNode::not_yet) noexcept {
+        // First: a fetch that looks there in between has a stamp that the rank's clock makes stale.
         if (near_ != nullptr && of_node == OfNode::not_yet) near_->acquired();
         if (engine_ != nullptr) engine_->acquire(clock_);
         sync_.acquired = rank_clock_.acquire();
