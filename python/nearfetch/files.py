@@ -18,10 +18,10 @@ from nearfetch.elements import bytes_of
 from nearfetch.errors import Error
 from nearfetch.formats import Format, Hdf5, Kind, Npy, Raw, Stored, Zarr
 from nearfetch.indexing import key_of
-from nearfetch.mpi_io import Elements, Hints, move_elements
+from nearfetch.mpi_io import Elements, Hints, move_elements, require_mpi_io
 from nearfetch.native import _native
 from nearfetch.numerical import np
-from nearfetch.processes import mpi, ranks_are_processes
+from nearfetch.processes import ranks_are_processes
 from nearfetch.replacing import replace
 from nearfetch.sparse import SparseMatrix
 from nearfetch.sparse_files import load_sparse, save_sparse
@@ -125,11 +125,7 @@ def _hints(what: str, mpi_io: Optional[MpiIo]) -> Optional[Hints]:
     given = {} if mpi_io is True else mpi_io
     if not isinstance(given, Mapping):
         raise Error(f"{what} (mpi_io has hints by name): use True, or a mapping such as {{'cb_nodes': 4}}")
-
-    def look() -> None:
-        mpi()
-
-    together(what, look, "leave mpi_io out, or install mpi4py for this MPI")
+    together(what, require_mpi_io, "leave mpi_io out")
     return {str(word): str(value) for word, value in given.items()}
 
 
@@ -138,7 +134,6 @@ def _save_by_mpi(what: str, target: Raw, array: DistributedArray, hints: Hints) 
 
     def create(partial: str) -> None:
         target.create(partial, kind, kind.shape)
-        # An MPI library may not notice a full disk (OMPIO).
         target.reserve(partial)
 
     def write(partial: str, remedy: str) -> None:

@@ -4,12 +4,16 @@
 The array is cut into boxes that are contiguous in the file. All ranks move their own elements of one box,
 tell each other how that went, and go on to the next. A box is no larger than what the library moves by one
 request of each rank that accesses the file for the others: in a call of several an error of one rank can
-leave the others waiting (ROMIO, OMPIO).
+leave the others waiting.
+
+The library has to be one whose MPI-IO is ROMIO, or made of it. Open MPI's own, OMPIO, tells no rank that a
+write has failed.
 """
 
 from __future__ import annotations
 
 import contextlib
+import os
 from typing import Any, Callable, Mapping, NamedTuple, Optional
 
 from nearfetch import boxes
@@ -22,7 +26,10 @@ from nearfetch.formats import Kind
 from nearfetch.numerical import np
 from nearfetch.processes import communicator, mpi
 
-__all__ = ["Elements", "Hints", "move_elements"]
+__all__ = ["Elements", "Hints", "move_elements", "require_mpi_io"]
+
+# Where mpiexec's --mca io is in its processes.
+_OPEN_MPI_CHOICE = "OMPI_MCA_io"
 
 Hints = Mapping[str, str]
 """What MPI_File_open takes, such as {"striping_factor": "8"}."""
@@ -35,6 +42,16 @@ class Elements(NamedTuple):
     begin: int
     """Where they begin, in bytes."""
     kind: Kind
+
+
+def require_mpi_io() -> None:
+    """Raises Error if the program cannot use MPI-IO: there is no mpi4py, or it is Open MPI's own."""
+    is_open_mpi = mpi().Get_library_version().startswith("Open MPI")
+    if is_open_mpi and "romio" not in os.environ.get(_OPEN_MPI_CHOICE, ""):
+        raise Error(
+            "mpi_io with Open MPI's own MPI-IO (it does not say when a write has failed): leave mpi_io out, "
+            "or start by mpiexec --mca io NAME, the name of its ROMIO in `ompi_info | grep 'MCA io'`"
+        )
 
 
 def move_elements(
@@ -58,8 +75,10 @@ def move_elements(
     try:
         all_do(lambda: mover.prepare(cut[0] if cut else None))
         each(cut, itemsize, what, lambda box: all_do(lambda: mover.move(next(following))))
+        all_do(mover.sync)
     except Error:
-        mover.give_up()
+        with contextlib.suppress(Error):
+            all_do(mover.close)
         raise
     all_do(mover.close)
 
@@ -120,7 +139,7 @@ class _Mover:
             info.Free()
         taken = self._file.Get_info()
         try:
-            # ROMIO's names. Others do not say, and have buffers of 32 MiB (OMPIO).
+            # In Open MPI ROMIO does not say. Its buffer is no smaller.
             buffer = int(taken.Get("cb_buffer_size") or boxes.BOX_BYTES)
             movers = int(taken.Get("cb_nodes") or 1)
         finally:
@@ -148,16 +167,14 @@ class _Mover:
             self.own[part.where] = part.values
         self.prepare(following)
 
-    def close(self) -> None:
-        """What was written has left the process."""
+    def sync(self) -> None:
+        """What was written leaves the process."""
         if self.writes:
             self._file.Sync()
-        self._file.Close()
 
-    def give_up(self) -> None:
-        """Closes the file, whatever has happened."""
-        with contextlib.suppress(mpi().Exception):
-            self._file.Close()
+    def close(self) -> None:
+        """Whatever has happened."""
+        self._file.Close()
 
 
 def _runs(numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

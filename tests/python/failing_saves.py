@@ -55,14 +55,14 @@ def broken(kind, fail):
     kind.writing = failing
 
 
-def broken_mpi_io(fail):
-    """Lets the second box of the last rank fail."""
+def broken_mpi_io(fail, everywhere=False):
+    """Calls `fail` before the second box of the last rank, or of all ranks."""
     count = 0
 
     def prepare(self, box):
         nonlocal count
         count += 1
-        if count == 2 and rank() == ranks() - 1:
+        if count == 2 and (everywhere or rank() == ranks() - 1):
             fail()
         PREPARE(self, box)
 
@@ -74,11 +74,19 @@ def no_space():
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
+def limit_files(most_bytes):
+    """Of this process."""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (most_bytes, resource.RLIM_INFINITY))
+
+
 def main(how, path):
     """Saves a large array, which fails, then a small one."""
     # So that nothing becomes much smaller by compression, and nobody's part is contiguous.
     array = random((1000, 1000), distribution=CyclicArray)
     by_mpi_io = {"mpi_io": True} if how.startswith("mpi-") else {}
+    barrier()
+    if how == "mpi-limit":
+        limit_files(1 << 18)  # MPI's own files are there
     try:
         save(path, array, **by_mpi_io)
     except Error as problem:
@@ -107,8 +115,8 @@ if __name__ == "__main__":
         broken_mpi_io(no_space)
     elif how == "mpi-kill":
         broken_mpi_io(lambda: os.kill(os.getpid(), signal.SIGKILL))
-    if how == "mpi-write":
-        formats.Raw.reserve = lambda self, partial: None
-    if how in ("limit", "mpi-limit", "mpi-write"):
-        resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 18, resource.RLIM_INFINITY))
+    elif how == "mpi-write":
+        broken_mpi_io(lambda: limit_files(1 << 18), everywhere=True)
+    elif how == "limit":
+        limit_files(1 << 18)
     launch(main, ranks=int(sys.argv[3]) if len(sys.argv) > 3 else 1, args=[how, path])

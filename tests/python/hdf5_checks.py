@@ -89,7 +89,7 @@ def main(folder):
         for array in arrays(shape, dtype):
             array.local[...] = model[np.ix_(*array.local_indices)]
             for chunks in (None, (2,) * len(shape)) if model.size else (None,):
-                path = folder / f"{number}.h5"
+                path = folder / f"{number}-{len(chunks or ())}.h5"
                 save(path, array, chunks=chunks, name="deep/er")
                 save(path, array)
                 if rank() == 0:
