@@ -78,8 +78,8 @@ def save(
     `SparseMatrix` goes to scipy's "npz" or Matrix Market's "mtx", by rank 0.
 
     `mpi_io`: True for collective MPI-IO, or its hints, such as {"striping_factor": 8}: for .npy and raw bytes
-    on a parallel file system, where the MPI library knows it. It takes mpi4py. Where ranks are threads it
-    changes nothing.
+    on a parallel file system that the MPI library knows. Within a node it is slower, because ranks exchange
+    elements before they write. It takes mpi4py, and ROMIO. Where ranks are threads it changes nothing.
 
     A file of that name is replaced in the end, in one step. Raises Error in all ranks if a rank fails; the
     old file is then as it was.
