@@ -128,6 +128,15 @@ def test_hdf5_files_of_all_ranks(family, tmp_path):
     assert run([HDF5, tmp_path], family, 3).count("written by 3") == 3
 
 
+def test_hdf5_files_by_an_h5py_with_mpi(tmp_path):
+    """The one in the folder NEARFETCH_H5PY_MPI."""
+    need_family("mpich")
+    where = os.environ.get("NEARFETCH_H5PY_MPI")
+    if where is None:
+        pytest.skip("this h5py has no MPI: hdf5_checks.py says how to make one that has")
+    assert run([HDF5, tmp_path, where], "mpich", 3).count("written by 3") == 3
+
+
 def need_mpi_io(family, monkeypatch) -> None:
     """Skips the test where programs on MPI have no mpi4py, or no ROMIO."""
     need_family(family)
