@@ -182,8 +182,7 @@ class DistributedArray : public detail::ScatteredAccess<DistributedArray<T, N, D
         std::fill_n(own_, local().size(), value);
         barrier();
     }
-    /// Copies the elements of an array with any distribution. `axes` orders its dimensions: {1, 0}
-    /// transposes.
+    /// Copies an array of any distribution. `axes` orders its dimensions: {1, 0} transposes.
     /// \throws Error for other bounds, and for itself in another order
     template <Distribution Other>
     void assign(const DistributedArray<T, N, Other>& from, const Axes<N>& axes = detail::in_order<N>(),
