@@ -4,8 +4,6 @@
 from __future__ import annotations
 
 import json
-import os
-from concurrent.futures import ThreadPoolExecutor
 from typing import Mapping, NamedTuple, Sequence
 
 from bench import apps
@@ -65,22 +63,16 @@ class Scaling(NamedTuple):
         return sides
 
     def _measure(self, case: Case, options: Options) -> list[Row]:
-        """A row for each side. Each runs once, beside others: what is simulated is exact.
+        """A row for each side. Each runs once: what is simulated is exact.
 
         Raises BenchError where results differ.
         """
         rows: list[Row] = []
         sides, place = self._sides(), Place(SIMULATED, case.ranks, PLATFORM)
-
-        def measure(side: Side, more: Sequence[object]) -> apps.Result:
-            return apps.measure(self.program, [*case.arguments, *more], place, side)
-
         plain_seconds, results = 0.0, set()
-        with (
-            options.progress(len(sides), f"{case.what}, {case.ranks} ranks") as bar,
-            ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool,
-        ):
-            for name, result in zip(sides, pool.map(measure, *zip(*sides.values()))):
+        with options.progress(len(sides), f"{case.what}, {case.ranks} ranks") as bar:
+            for name, (side, more) in sides.items():
+                result = apps.measure(self.program, [*case.arguments, *more], place, side)
                 results.add(json.dumps(result.report[self.same]))
                 seconds = result.report[self.value]
                 plain_seconds = plain_seconds or seconds
