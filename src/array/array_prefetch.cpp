@@ -20,8 +20,8 @@ using pgas::Context;
 
 PrefetchStatistics prefetch_statistics() {
     const PrefetchBuffer& buffer = Context::here().runtime().prefetch_buffer();
-    return {buffer.entries(),       buffer.bytes(),         buffer.updates(),
-            buffer.updated_bytes(), buffer.replica_reads(), buffer.bytes_from_node()};
+    return {buffer.entries(),       buffer.bytes(),           buffer.updates(),     buffer.updated_bytes(),
+            buffer.replica_reads(), buffer.bytes_from_node(), buffer.shared_bytes()};
 }
 
 // Fetched data waits in a staging buffer until wait(), so that elements read before are complete. An entry

@@ -6,7 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include "array/fragments.hpp"
 #include "array/runs.hpp"
 #include "base/mixed.hpp"
 #include "pgas/context.hpp"
@@ -55,115 +54,123 @@ NodeSharing::Name name_of(const SliceMove& move) {
     return digest.name(slice.owner, bytes_of(slice, move.only));
 }
 
-struct Fragment {
-    SliceMove move;
-    NodeSharing::Name name;
-};
-
-/// A slice, and some of its fragments.
-struct Share {
-    SliceMove whole;
-    std::size_t fragments = 0;  ///< how many it has
-    std::vector<Fragment> some = {};
-};
-
 /// One fetch of several slices.
 class NodeFetch {
   public:
-    NodeFetch(NodeSharing& near, Packer packer, const SlicePacking& packing)
+    NodeFetch(NodeSharing* near, Packer packer, const SlicePacking& packing)
         : near_(near), packer_(packer), packing_(packing) {}
 
-    void add(const SliceMove& move) {
-        if (!is_shared(move)) return moves_.push_back(move);
-        Share missing{move}, expected{move};
-        for_each_fragment(move, [&](const SliceMove& one) {
-            const Fragment fragment{one, name_of(one)};
-            ++missing.fragments;
-            ++expected.fragments;
-            if (find(fragment)) return;
-            (near_.may_wait_until(fragment.name) != 0 ? expected : missing).some.push_back(fragment);
-        });
-        want(missing);
-        missing_.push_back(std::move(missing));
-        expected_.push_back(std::move(expected));
+    void add(WantedSlice& wanted) {
+        const SliceMove move{wanted.slice, nullptr, wanted.only};
+        const std::uint64_t bytes = bytes_of(move.slice, move.only);
+        if (near_ == nullptr || bytes == 0 || move.slice.owner == rank() || !near_->serves(move.slice.owner))
+            return fetch_alone(wanted);
+        Share share{&wanted, name_of(move)};
+        if (bytes >= VersionStore::least_bytes) return take(share, NodeSharing::Wait::yes);
+        share.own = wanted.own_memory();
+        if (find(share)) return;
+        if (near_->may_wait_until(share.name) != 0)
+            expected_.push_back(share);
+        else
+            fetch_for_all(share);
     }
     std::uint64_t run(const OverlapWork& overlap_work) {
-        const NodeTime issued = steady_ns();
-        for_each_missing([&](const Fragment& fragment) { near_.announce(fragment.name, issued); });
         fetch(overlap_work);
-        for_each_missing(
-            [&](const Fragment& fragment) { near_.offer(fragment.name, issued, fragment.move.packed); });
-        moves_.clear();
-        for (Share& share : expected_) {
-            std::erase_if(share.some, [&](const Fragment& fragment) { return wait_for(fragment); });
-            want(share);
-        }
+        for (Share& share : std::exchange(expected_, {}))
+            if (share.own != nullptr)
+                wait_for_small(share);
+            else
+                wait_for_version(share);
         fetch({});
         return found_bytes_;
     }
 
   private:
-    bool is_shared(const SliceMove& move) {
-        const std::uint64_t bytes = bytes_of(move.slice, move.only);
-        return bytes != 0 && move.slice.owner != rank() && near_.serves(move.slice.owner) &&
-               (move.only == nullptr || bytes <= near_.largest_bytes());
+    /// A slice that ranks of the node share.
+    struct Share {
+        WantedSlice* wanted;
+        NodeSharing::Name name;
+        std::byte* own = nullptr;            ///< of a small slice: where its elements are to be
+        VersionStore::Arrival arrival = {};  ///< of a large one that another rank is fetching
+    };
+
+    void fetch_alone(WantedSlice& wanted) {
+        moves_.push_back({wanted.slice, wanted.own_memory(), wanted.only});
     }
-    bool find(const Fragment& fragment) {
-        if (!near_.find(fragment.name, fragment.move.packed)) return false;
-        found_bytes_ += fragment.name.bytes;
+    void fetch_for_all(const Share& share) {
+        std::byte* const to = share.own != nullptr ? share.own : share.wanted->version.data();
+        moves_.push_back({share.wanted->slice, to, share.wanted->only});
+        fetched_.push_back(share);
+    }
+
+    bool find(const Share& share) {
+        if (!near_->find(share.name, share.own)) return false;
+        found_bytes_ += share.name.bytes;
         return true;
     }
-    /// In as few messages as without the others, where they have none of it.
-    void want(const Share& share) {
-        if (share.some.size() == share.fragments) return moves_.push_back(share.whole);
-        for (const Fragment& fragment : share.some)
-            moves_.push_back(fragment.move);
+    /// Serves other ranks meanwhile, so that nobody waits for this one.
+    void wait_for_small(const Share& share) {
+        const NodeTime until = near_->may_wait_until(share.name);
+        while (!find(share)) {
+            if (steady_ns() >= until) return fetch_for_all(share);
+            Context::here().transport().yield();
+        }
     }
+
+    void take(Share& share, NodeSharing::Wait wait) {
+        VersionStore::Answer answer = near_->take(share.name, wait);
+        if (answer.found == VersionStore::Found::nothing) return fetch_alone(*share.wanted);
+        if (answer.found == VersionStore::Found::arriving) {
+            share.arrival = answer.arrival;
+            return expected_.push_back(share);
+        }
+        share.wanted->place = near_->place_of(answer.version);
+        share.wanted->version = std::move(answer.version);
+        if (answer.found == VersionStore::Found::begun) return fetch_for_all(share);
+        found_bytes_ += share.name.bytes;
+    }
+    void wait_for_version(Share& share) {
+        while (near_->is_awaited(share.arrival))
+            Context::here().transport().yield();
+        take(share, NodeSharing::Wait::no);
+    }
+
+    /// Fetches what is to be fetched, and hands it to the node.
     void fetch(const OverlapWork& overlap_work) {
         if (moves_.empty()) {
             if (overlap_work) overlap_work();
             return;
         }
-        const NodeTime begin = steady_ns();
+        const NodeTime issued = steady_ns();
+        for (const Share& share : fetched_)
+            if (share.own != nullptr) near_->announce(share.name, issued);
         get_slices(moves_, packer_, true, packing_, overlap_work);
-        near_.took(steady_ns() - begin);
-    }
-    template <class Visit>
-    void for_each_missing(const Visit& visit) {
-        for (const Share& share : missing_)
-            std::ranges::for_each(share.some, visit);
-    }
-    /// Serves other ranks meanwhile, so that nobody waits for this one.
-    bool wait_for(const Fragment& fragment) {
-        const NodeTime until = near_.may_wait_until(fragment.name);
-        while (!find(fragment)) {
-            if (steady_ns() >= until) return false;
-            Context::here().transport().yield();
-        }
-        return true;
+        if (near_ != nullptr) near_->took(steady_ns() - issued);
+        for (const Share& share : fetched_)
+            if (share.own != nullptr)
+                near_->offer(share.name, issued, share.own);
+            else
+                near_->complete(share.wanted->version);
+        fetched_.clear();
+        moves_.clear();
     }
 
-    NodeSharing& near_;
+    NodeSharing* near_;  ///< nullptr: nothing is shared
     const Packer packer_;
     const SlicePacking& packing_;
     std::vector<SliceMove> moves_;  ///< to be fetched
-    std::vector<Share> missing_;    ///< fragments that are fetched and offered
-    std::vector<Share> expected_;   ///< fragments that another rank is fetching
+    std::vector<Share> fetched_;    ///< of these: what others may use
+    std::vector<Share> expected_;   ///< what other ranks are fetching
     std::uint64_t found_bytes_ = 0;
 };
 
 }  // namespace
 
-std::uint64_t get_node_slices(std::span<const SliceMove> moves, Packer packer, const SlicePacking& packing,
+std::uint64_t get_node_slices(std::span<WantedSlice> wanted, Packer packer, const SlicePacking& packing,
                               const OverlapWork& overlap_work) {
-    NodeSharing* const near = Context::here().node_sharing();
-    if (near == nullptr) {
-        get_slices(moves, packer, true, packing, overlap_work);
-        return 0;
-    }
-    NodeFetch fetch(*near, packer, packing);
-    for (const SliceMove& move : moves)
-        fetch.add(move);
+    NodeFetch fetch(Context::here().node_sharing(), packer, packing);
+    for (WantedSlice& each : wanted)
+        fetch.add(each);
     return fetch.run(overlap_work);
 }
 

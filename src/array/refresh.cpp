@@ -6,6 +6,7 @@
 #include "array/refresh.hpp"
 
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "array/entry_lock.hpp"
@@ -58,21 +59,28 @@ class Arrival {
     std::uint64_t bytes() const { return whole_ ? entry->slice.bytes() : entry->bytes(); }
     // Readers wait while fragments arrive. A staging buffer for all of it would take too much memory.
     bool comes_in_fragments() const { return !in_place_ && whole_ && bytes() > most_staged_bytes; }
-    SliceMove begin() {
-        if (!in_place_) memory_ = std::make_unique_for_overwrite<std::byte[]>(bytes());
-        return {entry->slice, in_place_ ? entry->data : memory_.get(), whole_ ? nullptr : entry->only.get()};
+    /// \pre the arrival is not moved afterwards
+    WantedSlice begin() {
+        return {entry->slice, whole_ ? nullptr : entry->only.get(), [this] {
+                    if (in_place_) return entry->data;
+                    memory_ = std::make_unique_for_overwrite<std::byte[]>(bytes());
+                    return memory_.get();
+                }};
     }
     /// The fetch failed, perhaps in part.
     void fail() {
         if (in_place_) entry->mark_lost();
     }
-    void publish() {
-        if (memory_ == nullptr) return;
+    void publish(WantedSlice& what) {
         const Overwriting overwriting(*entry);
-        if (whole_)
-            entry->publish_fragment(0, {memory_.get(), bytes()});
-        else
-            entry->publish_packed(memory_.get());
+        if (what.version && entry->memory.show(what.version, what.place)) return;
+        if (const std::byte* const elements = what.version ? what.version.data() : memory_.get()) {
+            if (whole_)
+                entry->publish_fragment(0, {elements, bytes()});
+            else
+                entry->publish_packed(elements);
+        }
+        entry->memory.own(std::move(what.version));
     }
 
     PrefetchEntry* entry;
@@ -128,24 +136,24 @@ void refresh(std::span<PrefetchEntry* const> entries, Context& context, const Sl
     };
     for (const Packer packer : {Packer::requester, Packer::owner}) {
         std::vector<Arrival*> together;
-        std::vector<SliceMove> moves;
+        std::vector<WantedSlice> slices;
         for (Arrival& arrival : arrivals) {
             if (arrival.entry->packer != packer || arrival.comes_in_fragments()) continue;
             together.push_back(&arrival);
-            moves.push_back(arrival.begin());
+            slices.push_back(arrival.begin());
         }
         const Stamp issued = context.runtime().clock().issue();
         try {
             buffer().count_from_node(
-                get_node_slices(moves, packer, packing, moves.empty() ? OverlapWork{} : overlap_work));
+                get_node_slices(slices, packer, packing, slices.empty() ? OverlapWork{} : overlap_work));
         } catch (...) {
             for (Arrival* const arrival : together)
                 arrival->fail();
             throw;
         }
-        for (Arrival* const arrival : together) {
-            arrival->publish();
-            came(*arrival, issued);
+        for (std::size_t n = 0; n < together.size(); ++n) {
+            together[n]->publish(slices[n]);
+            came(*together[n], issued);
         }
     }
     for (const Arrival& arrival : arrivals) {
@@ -158,6 +166,7 @@ void refresh(std::span<PrefetchEntry* const> entries, Context& context, const Sl
                           [&](const SliceMove&, std::uint64_t at, std::span<const std::byte> elements) {
                               entry.publish_fragment(at, elements);
                           });
+            entry.memory.own();
         }
         came(arrival, issued);
     }

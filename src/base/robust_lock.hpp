@@ -7,8 +7,8 @@
 
 namespace nearfetch {
 
-/// A lock in memory that processes share. It is only tried. If its owner dies, the next one gets it, and
-/// finds what it guards as the dead one has left it (pthread_mutexattr_setrobust).
+/// A lock in memory that processes share. If its owner dies, the next one gets it, and finds what it guards
+/// as the dead one has left it (pthread_mutexattr_setrobust).
 class RobustLock {
   public:
     /// Makes one in there, for all processes that map it. \return false: the system has no such locks
@@ -22,13 +22,16 @@ class RobustLock {
         return made;
     }
 
-    bool try_lock() noexcept {
-        const int result = pthread_mutex_trylock(&mutex_);
-        return result == 0 || (result == EOWNERDEAD && pthread_mutex_consistent(&mutex_) == 0);
-    }
+    bool try_lock() noexcept { return is_mine(pthread_mutex_trylock(&mutex_)); }
+    /// Waits for it. \return false: the system refuses
+    bool lock() noexcept { return is_mine(pthread_mutex_lock(&mutex_)); }
     void unlock() noexcept { pthread_mutex_unlock(&mutex_); }
 
   private:
+    bool is_mine(int result) noexcept {
+        return result == 0 || (result == EOWNERDEAD && pthread_mutex_consistent(&mutex_) == 0);
+    }
+
     pthread_mutex_t mutex_;
 };
 

@@ -40,6 +40,7 @@ void Window::change_settings(const Settings& settings) {
 
 void Window::share(std::unique_ptr<NodeSegment> segment) {
     if (segment == nullptr) return do_not_share("the memory for it cannot be made or mapped");
+    segment->close_file();
     cache_.open_node_level(NodeBuffer(segment->data()));
     node_segment_ = std::move(segment);
 }

@@ -10,6 +10,7 @@ namespace nearfetch::pgas {
 namespace {
 
 constexpr std::uint64_t barrier_slots = 64;
+constexpr std::uint64_t version_bytes_per_record_byte = 64;
 constexpr std::uint64_t interval = 64;  // offers
 constexpr std::uint64_t first_pause = 1024;
 constexpr std::uint64_t longest_pause = 1 << 16;
@@ -22,21 +23,32 @@ struct alignas(64) NodeSharing::Shared {
     /// When the first rank has left a barrier, by its number modulo their count; 0: none has yet.
     std::array<std::atomic<NodeTime>, barrier_slots> left;
     std::atomic<std::uint64_t> found;  ///< by all ranks of the node
+    std::uint64_t store_offset;        ///< of the versions, behind the node buffer
+
+    static std::uint64_t store_offset_for(std::uint64_t record_bytes) noexcept {
+        const std::uint64_t unit = VersionStore::unit_bytes;
+        return (sizeof(Shared) + NodeBuffer::memory_bytes(record_bytes) + unit - 1) / unit * unit;
+    }
 };
 
 std::uint64_t NodeSharing::memory_bytes(std::uint64_t record_bytes) noexcept {
-    return sizeof(Shared) + NodeBuffer::memory_bytes(record_bytes);
+    return Shared::store_offset_for(record_bytes) +
+           VersionStore::memory_bytes(record_bytes * version_bytes_per_record_byte);
 }
 
 bool NodeSharing::create(std::span<std::byte> memory, std::uint64_t record_bytes) noexcept {
-    new (memory.data()) Shared{};
-    return NodeBuffer::create(memory.subspan(sizeof(Shared)), record_bytes);
+    auto* const shared = new (memory.data()) Shared{};
+    shared->store_offset = Shared::store_offset_for(record_bytes);
+    return NodeBuffer::create(memory.subspan(sizeof(Shared)), record_bytes) &&
+           VersionStore::create(memory.subspan(shared->store_offset),
+                                record_bytes * version_bytes_per_record_byte);
 }
 
 NodeSharing::NodeSharing(const NodeMemory& memory) noexcept
     : memory_(memory),
       shared_(*std::launder(reinterpret_cast<Shared*>(memory.data))),
       buffer_(memory.data + sizeof(Shared)),
+      store_(memory.data + shared_.store_offset),
       since_(steady_ns()),
       fetch_ns_(unknown_fetch_ns),
       pause_(first_pause) {}
@@ -65,12 +77,10 @@ bool NodeSharing::serves(Rank rank) noexcept {
     return false;
 }
 
-// Of fetches that are issued within the nanosecond of an acquire nobody knows the order: they are too early.
 bool NodeSharing::find(const Name& name, std::byte* to) noexcept {
     NodeTime issued = 0;
     const ByteRange range{name.begin, name.begin + name.bytes};
-    const NodeTime since = since_.load(std::memory_order_acquire) + 1;
-    const NodeBuffer::Found found = buffer_.find(name.rank, name.key, range, since, to, issued);
+    const NodeBuffer::Found found = buffer_.find(name.rank, name.key, range, earliest(), to, issued);
     if (found == NodeBuffer::Found::nothing) return false;
     shared_.found.fetch_add(1, std::memory_order_relaxed);
     if (found == NodeBuffer::Found::soon_lost) buffer_.offer(name.rank, name.key, range, issued, to);
@@ -79,6 +89,10 @@ bool NodeSharing::find(const Name& name, std::byte* to) noexcept {
 
 void NodeSharing::offer(const Name& name, NodeTime issued, const std::byte* from) noexcept {
     buffer_.offer(name.rank, name.key, {name.begin, name.begin + name.bytes}, issued, from);
+    count_offer();
+}
+
+void NodeSharing::count_offer() noexcept {
     if (offers_.fetch_add(1, std::memory_order_relaxed) % interval != interval - 1) return;
     const std::uint64_t found = shared_.found.load(std::memory_order_relaxed);
     if (found_before_.exchange(found, std::memory_order_relaxed) != found) {
@@ -92,9 +106,30 @@ void NodeSharing::offer(const Name& name, NodeTime issued, const std::byte* from
 
 NodeTime NodeSharing::may_wait_until(const Name& name) const noexcept {
     const NodeTime issued = buffer_.last_flight(name.rank, name.key);
-    if (issued <= since_.load(std::memory_order_acquire)) return 0;
-    const NodeTime end = issued + 2 * fetch_ns_.load(std::memory_order_relaxed);
+    if (issued < earliest()) return 0;
+    const NodeTime end = issued + patience_ns();
     return end > steady_ns() ? end : 0;
+}
+
+VersionStore::Answer NodeSharing::take(const Name& name, Wait wait) noexcept {
+    const NodeTime now = steady_ns();
+    const NodeTime expected = wait == Wait::yes ? now - std::min(now, patience_ns()) : now + 1;
+    VersionStore::Answer answer = store_.take(name, earliest(), expected, now);
+    if (answer.found == VersionStore::Found::complete) shared_.found.fetch_add(1, std::memory_order_relaxed);
+    return answer;
+}
+
+bool NodeSharing::is_awaited(const VersionStore::Arrival& arrival) const noexcept {
+    return store_.is_arriving(arrival) && steady_ns() < arrival.issued + patience_ns();
+}
+
+void NodeSharing::complete(const VersionStore::Version& version) noexcept {
+    version.complete();
+    count_offer();
+}
+
+FilePlace NodeSharing::place_of(const VersionStore::Version& version) const noexcept {
+    return {memory_.descriptor, shared_.store_offset + version.offset()};
 }
 
 void NodeSharing::took(std::uint64_t ns) noexcept {

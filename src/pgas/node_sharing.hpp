@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What ranks of a node have fetched of distributed arrays, in a node buffer
-// (cache/node_buffer/node_buffer.hpp).
+// What ranks of a node have fetched of distributed arrays: small pieces in a node buffer
+// (cache/node_buffer/node_buffer.hpp), which are copied, and large ones as versions, which are shared in
+// place (cache/node_buffer/version_store.hpp).
 //
 // Consistency, as for windows (docs/node-level.md): what another rank has fetched serves this one if the
 // fetch was issued after this rank's last acquire, and after its own last update was complete. A barrier is
@@ -16,7 +17,9 @@
 #include <span>
 
 #include "base/clock.hpp"
+#include "base/private_pages.hpp"
 #include "cache/node_buffer/node_buffer.hpp"
+#include "cache/node_buffer/version_store.hpp"
 #include "transport/job.hpp"
 
 namespace nearfetch::pgas {
@@ -24,6 +27,7 @@ namespace nearfetch::pgas {
 /// Thread-safe.
 class NodeSharing {
   public:
+    /// Memory for so many bytes of small pieces, and 64 times as many of large ones.
     static std::uint64_t memory_bytes(std::uint64_t record_bytes) noexcept;
     /// \pre as of NodeBuffer::create()
     static bool create(std::span<std::byte> memory, std::uint64_t record_bytes) noexcept;
@@ -40,15 +44,15 @@ class NodeSharing {
 
     /// Names bytes of a rank. They are the same for the same slice, and for no other one but by chance
     /// (2^-100).
-    struct Name {
-        Rank rank;
-        NodeBuffer::Key key;
-        std::uint64_t begin;
-        std::uint64_t bytes;
-    };
+    using Name = VersionStore::Name;
 
     /// Whether fetches from a rank are looked up: it is on another node, and sharing has not been useless.
     bool serves(Rank rank) noexcept;
+    /// A fetch by this rank took so long.
+    void took(std::uint64_t ns) noexcept;
+
+    // Small pieces:
+
     /// Copies what another rank has fetched. \return whether it is there, and recent enough
     bool find(const Name& name, std::byte* to) noexcept;
     /// A fetch of this is started now.
@@ -60,18 +64,35 @@ class NodeSharing {
     /// Until when it pays to wait for what another rank is fetching: as long as two fetches take; 0: it does
     /// not.
     NodeTime may_wait_until(const Name& name) const noexcept;
-    /// A fetch by this rank took so long.
-    void took(std::uint64_t ns) noexcept;
-    /// The largest piece that is kept, bytes.
-    std::uint64_t largest_bytes() const noexcept { return buffer_.largest_bytes(); }
+
+    // Pieces of at least VersionStore::least_bytes:
+
+    enum class Wait : bool { no, yes };
+    /// A version that another rank has fetched, or is fetching, recently enough; else a new one.
+    /// \param wait whether one that is being fetched will do
+    VersionStore::Answer take(const Name& name, Wait wait) noexcept;
+    /// Whether it pays to go on waiting.
+    bool is_awaited(const VersionStore::Arrival& arrival) const noexcept;
+    /// The caller has fetched a version that take() has begun.
+    void complete(const VersionStore::Version& version) noexcept;
+    /// Of the versions of all ranks of the node, in whole units.
+    std::uint64_t version_bytes() const noexcept { return store_.used_bytes(); }
+    /// Where it is to be mapped from.
+    FilePlace place_of(const VersionStore::Version& version) const noexcept;
 
   private:
     struct Shared;
     void raise(NodeTime when) noexcept;
+    void count_offer() noexcept;
+    NodeTime patience_ns() const noexcept { return 2 * fetch_ns_.load(std::memory_order_relaxed); }
+    // Of fetches that are issued within the nanosecond of an acquire nobody knows the order: they are too
+    // early.
+    NodeTime earliest() const noexcept { return since_.load(std::memory_order_acquire) + 1; }
 
     const NodeMemory& memory_;
     Shared& shared_;
     NodeBuffer buffer_;
+    VersionStore store_;
     std::atomic<NodeTime> since_;
     std::atomic<std::uint64_t> fetch_ns_;
     // Whether sharing pays is looked at after each interval of offers.

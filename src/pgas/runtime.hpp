@@ -137,9 +137,9 @@ class Runtime {
     std::string earlier_text_;
     SymmetricHeap heap_;
     RankClock clock_;
+    std::optional<NodeSharing> node_sharing_;
     PrefetchBuffer prefetch_buffer_;
     Ports ports_{memory_port + 1};
-    std::optional<NodeSharing> node_sharing_;
     std::atomic<int> running_{0};
 
     std::mutex mutex_;  ///< guards the members below

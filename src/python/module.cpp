@@ -115,6 +115,7 @@ nb::dict statistics_dict() {
     result["prefetch_updated_bytes"] = prefetched.updated_bytes;
     result["prefetch_replica_reads"] = prefetched.replica_reads;
     result["prefetch_bytes_from_node"] = prefetched.bytes_from_node;
+    result["prefetch_shared_bytes"] = prefetched.shared_bytes;
     return result;
 }
 

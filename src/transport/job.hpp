@@ -37,6 +37,7 @@ struct Message {
 /// Memory that the ranks of this node share.
 struct NodeMemory {
     std::byte* data = nullptr;
+    int descriptor = -1;        ///< of the file that it is from its beginning
     std::vector<bool> is_here;  ///< of each rank: whether it is on this node
 };
 

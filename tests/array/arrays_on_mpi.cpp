@@ -92,6 +92,29 @@ bool shares_fetches(bool on_nodes) {
     return right && (shared.sum() > 0) == on_nodes;
 }
 
+/// Ranks of a node hold large slices once, and each sees what it has put.
+bool shares_memory(bool on_nodes) {
+    BlockArray<double, 2> a({512, 512});
+    a.prefetch_all_to_all({.static_domain = true});
+    const Index<2> last{511, 511};
+    bool right = true;
+    for (int round = 1; round <= 20; ++round) {
+        const auto expected = [&](const Index<2>& i) { return round * value_at(i); };
+        a.for_each([&](const Index<2>& i, double& element) { element = expected(i); });
+        barrier();
+        for_each_index(a.bounds(), [&](const Index<2>& i) { right = right && a.read(i) == expected(i); });
+        barrier();
+        if (rank() == 0) {
+            a[last] = -round;
+            right = right && a.read(last) == -round && a.read({511, 510}) == expected({511, 510});
+        }
+        barrier();
+        right = right && a.read(last) == -round;
+        barrier();
+    }
+    return right && (prefetch_statistics().shared_bytes > 0) == on_nodes;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -104,7 +127,7 @@ int main(int argc, char** argv) {
         const bool kept = keeps_elements();
         const bool added = adds_contributions();
         const bool gathered = gathers();
-        const bool shared = shares_fetches(on_nodes);
+        const bool shared = shares_fetches(on_nodes) && shares_memory(on_nodes);
         run.result(0, kept && added && gathered && shared);
         run.end();
     });

@@ -4,9 +4,7 @@
 
 #include <cstring>
 
-#include "array_rig.hpp"
-#include "pgas/launch.hpp"
-#include "pgas/runtime.hpp"
+#include "node_rig.hpp"
 
 namespace nearfetch {
 namespace {
@@ -128,6 +126,40 @@ TEST(FailingNetwork, WhatHasComeInPartIsNotRead) {
             expect_failure([&] { (void)static_cast<long>(a(other)); });
             expect(1);
         });
+}
+
+TEST(FailingNetwork, WhatHasComeInPartIsNotShared) {
+    const NodeMemories memories(4, 2, 1 << 20);
+    const LaunchOptions options = array_options(4);
+    launch_inproc(pgas::inproc_config(options), [&](Job& job) {
+        FailingJob failing(job);
+        pgas::Runtime runtime(failing, options, &anchor, nullptr, &memories.of_rank(job.rank()));
+        runtime.run([&] {
+            BlockArray<long, 2> a({200, 200});
+            a.prefetch_all_to_all({.static_domain = true});
+            for (long round = 1; round < 5; ++round) {
+                a.for_each([&](const Index<2>& i, long& element) { element = value_at(i, round); });
+                barrier();
+                const auto read_all = [&] {
+                    for_each_index(a.bounds(),
+                                   [&](const Index<2>& i) { EXPECT_EQ(a.read(i), value_at(i, round)); });
+                };
+                barrier();
+                if (rank() == 0) broken = true;
+                barrier();
+                EXPECT_THROW(read_all(), Error);
+                barrier();
+                if (rank() == 0) broken = false;
+                barrier();
+                read_all();
+                EXPECT_GT(prefetch_statistics().shared_bytes, 0u);
+                barrier();
+            }
+            a.evict_prefetch();
+            barrier();
+            EXPECT_EQ(runtime.node_sharing()->version_bytes(), 0u);
+        });
+    });
 }
 
 }  // namespace

@@ -4,7 +4,6 @@
 // are killed in the middle.
 
 #include <gtest/gtest.h>
-#include <sys/ptrace.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -17,7 +16,7 @@
 #include <vector>
 
 #include "base/mixed.hpp"
-#include "base/racy_copy.hpp"
+#include "killed_process.hpp"
 #include "replay/own_node_buffer.hpp"
 
 namespace nearfetch {
@@ -289,49 +288,6 @@ TEST(NodeBuffer, AProcessThatIsKilledLeavesNothingBrokenAndNobodyWaiting) {
     }
 }
 
-/// Runs that many instructions of an offer in a process of its own, and kills it.
-/// \return whether the offer was over before
-bool kill_after(std::uint64_t instructions, NodeBuffer& buffer, ByteRange range, NodeTime issued) {
-    const std::vector<std::byte> bytes = content(0, range, issued);
-    const pid_t child = fork();
-    if (child == 0) {
-        ptrace(PTRACE_TRACEME, 0, nullptr, nullptr);
-        raise(SIGSTOP);
-        buffer.offer(0, range.begin, range, issued, bytes.data());
-        raise(SIGSTOP);
-        _exit(0);
-    }
-    int status = 0;
-    waitpid(child, &status, 0);
-    const auto stopped_by = [&](int signal) { return WIFSTOPPED(status) && WSTOPSIG(status) == signal; };
-    EXPECT_TRUE(stopped_by(SIGSTOP));
-    bool is_over = false;
-    for (; instructions != 0 && !is_over; --instructions) {
-        ptrace(PTRACE_SINGLESTEP, child, nullptr, nullptr);
-        waitpid(child, &status, 0);
-        is_over = stopped_by(SIGSTOP);
-        EXPECT_TRUE(is_over || stopped_by(SIGTRAP));
-    }
-    EXPECT_EQ(kill(child, SIGKILL), 0);
-    EXPECT_EQ(waitpid(child, nullptr, 0), child);
-    return is_over;
-}
-
-/// Whether a process may be run instruction by instruction: some containers forbid it.
-bool can_trace() {
-    const pid_t child = fork();
-    if (child == 0) _exit(ptrace(PTRACE_TRACEME, 0, nullptr, nullptr) == 0 ? 0 : 1);
-    int status = 0;
-    waitpid(child, &status, 0);
-    return WIFEXITED(status) && WEXITSTATUS(status) == 0;
-}
-
-#ifdef NF_THREAD_SANITIZER
-constexpr std::uint64_t instructions_between_kills = 101;  // it runs ten times as many
-#else
-constexpr std::uint64_t instructions_between_kills = 1;
-#endif
-
 /// The same range again and again, each time killed one instruction later: whoever offers next takes the
 /// lock over from the dead, and may be killed in that.
 TEST(NodeBuffer, AnOfferThatIsKilledAtAnyInstructionLeavesNothingBroken) {
@@ -343,7 +299,8 @@ TEST(NodeBuffer, AnOfferThatIsKilledAtAnyInstructionLeavesNothingBroken) {
     NodeTime time = 0;
     bool is_repaired = false;
     for (bool is_over = false; !is_over; instructions += instructions_between_kills) {
-        is_over = kill_after(instructions, buffer, range, ++time);
+        const std::vector<std::byte> bytes = content(0, range, ++time);
+        is_over = kill_after(instructions, [&] { buffer.offer(0, range.begin, range, time, bytes.data()); });
         const Answer answer = find(buffer, 0, range, time);
         const bool is_there = answer.found != Found::nothing;
         ASSERT_TRUE(!is_there || answer.bytes == content(0, range, time)) << instructions;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <new>
 #include <vector>
@@ -17,10 +18,12 @@ class NodeMemories {
     NodeMemories(Rank ranks, Rank ranks_of_a_node, std::uint64_t record_bytes)
         : bytes_(pgas::NodeSharing::memory_bytes(record_bytes)) {
         for (Rank first = 0; first < ranks; first += ranks_of_a_node) {
-            void* const data =
-                mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+            const int descriptor = memfd_create("node", MFD_CLOEXEC);
+            if (descriptor < 0 || ftruncate(descriptor, static_cast<off_t>(bytes_)) != 0)
+                throw std::bad_alloc();
+            void* const data = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
             if (data == MAP_FAILED) throw std::bad_alloc();
-            nodes_.push_back({static_cast<std::byte*>(data), {}});
+            nodes_.push_back({static_cast<std::byte*>(data), descriptor, {}});
             if (!pgas::NodeSharing::create({nodes_.back().data, bytes_}, record_bytes))
                 throw std::bad_alloc();
             for (Rank rank = 0; rank < ranks; ++rank)
@@ -28,8 +31,10 @@ class NodeMemories {
         }
     }
     ~NodeMemories() {
-        for (const NodeMemory& node : nodes_)
+        for (const NodeMemory& node : nodes_) {
             munmap(node.data, bytes_);
+            close(node.descriptor);
+        }
     }
     NodeMemories(const NodeMemories&) = delete;
     NodeMemories& operator=(const NodeMemories&) = delete;

@@ -8,6 +8,8 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cstring>
+#include <utility>
 
 #include "node_memories.hpp"
 
@@ -124,6 +126,103 @@ TEST_F(NodeSharingTest, SharingEndsForAWhileWhereNobodyFindsAnything) {
     EXPECT_EQ(pause(), 0);
     offers(64);
     EXPECT_EQ(pause(), 1024);
+}
+
+using Found = VersionStore::Found;
+using Wait = NodeSharing::Wait;
+
+class LargePiecesTest : public NodeSharingTest {
+  protected:
+    static VersionStore::Version fetch_large(NodeSharing& rank, const NodeSharing::Name& name, long value) {
+        VersionStore::Answer answer = rank.take(name, Wait::no);
+        EXPECT_EQ(answer.found, Found::begun);
+        std::memcpy(answer.version.data(), &value, sizeof value);
+        rank.complete(answer.version);
+        return std::move(answer.version);
+    }
+    /// 0: nothing.
+    static long taken(NodeSharing& rank, const NodeSharing::Name& name) {
+        const VersionStore::Answer answer = rank.take(name, Wait::no);
+        long value = 0;
+        if (answer.found == Found::complete) std::memcpy(&value, answer.version.data(), sizeof value);
+        return value;
+    }
+
+    const NodeSharing::Name large_{2, 10, 20, 100'000};
+};
+
+TEST_F(LargePiecesTest, OneRankUsesWhatAnotherOneHasFetched) {
+    later();
+    const VersionStore::Version version = fetch_large(first_, large_, 7);
+    EXPECT_EQ(taken(second_, large_), 7);
+    EXPECT_EQ(taken(far_, large_), 0);
+    EXPECT_EQ(taken(second_, {3, 10, 20, 100'000}), 0);
+    EXPECT_EQ(first_.version_bytes(), 2 * VersionStore::unit_bytes);
+    // Both processes can map it.
+    PrivatePages one(100'000), other(100'000);
+    const std::byte* const places[] = {one.data(), other.data()};
+    ASSERT_TRUE(one.show(first_.place_of(version)));
+    ASSERT_TRUE(other.show(second_.place_of(version)));
+    long value = 0;
+    for (const std::byte* const place : places) {
+        std::memcpy(&value, place, sizeof value);
+        EXPECT_EQ(value, 7);
+    }
+    EXPECT_EQ(one.data(), places[0]);
+    // What is written is a process's own.
+    value = 8;
+    std::memcpy(one.data(), &value, sizeof value);
+    std::memcpy(&value, other.data(), sizeof value);
+    EXPECT_EQ(value, 7);
+    EXPECT_EQ(taken(second_, large_), 7);
+}
+
+TEST_F(LargePiecesTest, AfterAnAcquireOnlyLaterVersionsServe) {
+    later();
+    const VersionStore::Version early = fetch_large(first_, large_, 1);
+    later();
+    second_.acquired();
+    EXPECT_EQ(taken(second_, large_), 0);
+    EXPECT_EQ(taken(first_, large_), 1);
+    later();
+    const VersionStore::Version late = fetch_large(second_, large_, 2);
+    EXPECT_EQ(taken(second_, large_), 2);
+    EXPECT_NE(taken(first_, large_), 0) << "either will do";
+}
+
+TEST_F(LargePiecesTest, AVersionAfterTheFirstRankHasLeftABarrierServesAll) {
+    for (NodeSharing* const rank : {&first_, &second_})
+        rank->reaches_barrier(1);
+    const VersionStore::Version before = fetch_large(first_, large_, 1);
+    later();
+    first_.left_barrier(1);
+    later();
+    const VersionStore::Version after = fetch_large(first_, large_, 2);
+    later();
+    second_.left_barrier(1);
+    EXPECT_EQ(taken(second_, large_), 2);
+}
+
+TEST_F(LargePiecesTest, WhatIsBeingFetchedIsWaitedForAsLongAsTwoFetchesTake) {
+    later();
+    VersionStore::Answer begun = first_.take(large_, Wait::yes);
+    ASSERT_EQ(begun.found, Found::begun);
+    const VersionStore::Answer expected = second_.take(large_, Wait::yes);
+    ASSERT_EQ(expected.found, Found::arriving);
+    EXPECT_EQ(second_.take(large_, Wait::no).found, Found::begun);
+    second_.took(3'600'000'000'000);
+    EXPECT_TRUE(second_.is_awaited(expected.arrival));
+    first_.complete(begun.version);
+    EXPECT_FALSE(second_.is_awaited(expected.arrival));
+    EXPECT_EQ(second_.take(large_, Wait::yes).found, Found::complete);
+    // Too old to be waited for, by a rank whose fetches take a millisecond at most.
+    const VersionStore::Answer slow = first_.take(name_, Wait::yes);
+    const NodeTime begin = steady_ns();
+    while (steady_ns() < begin + 3'000'000) {
+    }
+    EXPECT_FALSE(first_.is_awaited(slow.arrival));
+    EXPECT_EQ(first_.take(name_, Wait::yes).found, Found::begun);
+    EXPECT_EQ(second_.take(name_, Wait::yes).found, Found::arriving);
 }
 
 }  // namespace

@@ -47,6 +47,13 @@ class PrefetchBuffer {
 
     std::uint64_t entries() const noexcept { return entries_.size(); }
     std::uint64_t bytes() const noexcept { return bytes_; }
+    /// Of these bytes: those in memory that ranks of the node share.
+    std::uint64_t shared_bytes() const noexcept {
+        std::uint64_t bytes = 0;
+        for (const ArrayEntry& each : entries_)
+            if (each.entry.memory.is_shown()) bytes += each.entry.bytes();
+        return bytes;
+    }
 
     /// Counts a fetch of an entry. Thread-safe.
     void count_update(std::uint64_t bytes) noexcept {

@@ -2,14 +2,11 @@
 #include "cache/prefetch_buffer/prefetch_entry.hpp"
 
 #include <cstring>
-#include <new>
 #include <utility>
 
 namespace nearfetch {
 
 namespace {
-
-constexpr std::align_val_t alignment{64};
 
 // Copies whole words: a reader sees each word either old or new.
 template <class Word>
@@ -34,19 +31,15 @@ void store_words(std::byte* to, const void* from, std::uint64_t size_bytes) noex
 
 PrefetchEntry::PrefetchEntry(const detail::Slice& what, bool is_consistent, detail::Packer who_packs,
                              std::unique_ptr<const detail::IndexSet> which, const EntryLocation& location)
-    : owns_data_(location.data == nullptr) {
-    NF_EXPECT(location.strategy_selector == nullptr || (which != nullptr && !owns_data_));
+    : memory(location.strategy_selector == nullptr ? bytes_of(what, which.get()) : what.bytes(),
+             location.data) {
+    NF_EXPECT(location.strategy_selector == nullptr || (which != nullptr && location.data != nullptr));
     slice = what;
     only = std::move(which);
     consistent = is_consistent;
     packer = who_packs;
     strategy_selector = location.strategy_selector;
-    data = owns_data_ ? static_cast<std::byte*>(::operator new(bytes(), alignment)) : location.data;
-    std::memset(data, 0, data_bytes());
-}
-
-PrefetchEntry::~PrefetchEntry() {
-    if (owns_data_) ::operator delete(data, alignment);
+    data = memory.data();
 }
 
 // Uses the largest word that divides an element.
@@ -90,15 +83,13 @@ void PrefetchEntry::publish(const std::byte* packed, Stamp issued) noexcept {
     NF_EXPECT(issued >= stamp.load(std::memory_order_relaxed));
     begin_update();
     publish_packed(packed);
+    memory.own();
     mark_fetched(issued);
     end_update();
 }
 
 void PrefetchEntry::publish_packed(const std::byte* packed) noexcept {
-    if (strategy_selector == nullptr) {
-        store(0, packed, bytes());
-        return;
-    }
+    if (strategy_selector == nullptr) return store(0, packed, bytes());
     by_words([&](auto word) {
         only->for_each_run([&](std::int64_t number, std::int64_t count) {
             const std::uint64_t run_bytes = static_cast<std::uint64_t>(count) * slice.element_bytes;

@@ -19,6 +19,9 @@
 // failed attempt to lock yields and retries.
 //
 // Manual consistency: readers use `data` as it is, and no thread may read during an update.
+//
+// Ranks of a node may share the bytes of a large entry (EntryMemory). A put is then the rank's own all the
+// same, and readers know nothing of it.
 
 #include <algorithm>
 #include <atomic>
@@ -28,6 +31,7 @@
 #include <vector>
 
 #include "base/assert.hpp"
+#include "cache/prefetch_buffer/entry_memory.hpp"
 #include "cache/sync_clock/rank_clock.hpp"
 
 namespace nearfetch {
@@ -49,7 +53,6 @@ class PrefetchEntry : public detail::PrefetchedSlice {
                   const EntryLocation& location = {});
     PrefetchEntry(const PrefetchEntry&) = delete;
     PrefetchEntry& operator=(const PrefetchEntry&) = delete;
-    ~PrefetchEntry();
 
     /// Copies whole elements. \return false: stale for a thread that acquired at that stamp, or being updated
     bool read(std::uint64_t offset_bytes, void* to, std::uint64_t size_bytes, Stamp acquired) const noexcept;
@@ -96,6 +99,8 @@ class PrefetchEntry : public detail::PrefetchedSlice {
     /// The stamp of the last fetch.
     Stamp fetched() const noexcept { return std::max(unread_, stamp.load(std::memory_order_acquire)); }
 
+    /// Where `data` is.
+    EntryMemory memory;
     /// Numbers of the requests for it that were not withdrawn. Changed by the thread that adds and evicts.
     std::vector<std::uint64_t> requested_by;
 
@@ -104,7 +109,6 @@ class PrefetchEntry : public detail::PrefetchedSlice {
     void by_words(Use&& use) const noexcept;
     void store(std::uint64_t offset_bytes, const void* from, std::uint64_t size_bytes) noexcept;
 
-    bool owns_data_;
     Stamp unread_ = 0;  ///< stamp of the last unread fetch
     std::atomic<bool> locked_{false};
     Releases holder_;

@@ -189,6 +189,7 @@ void MpiJob::share_with_node(const MpiJobConfig::Node& node) {
     node_segment_ = NodeSegment::make(comm_, nodes, node.bytes, node.prepare);
     if (node_segment_ == nullptr) return;
     node_memory_.data = node_segment_->data();
+    node_memory_.descriptor = node_segment_->descriptor();
     for (const std::uint64_t other : nodes)
         node_memory_.is_here.push_back(other == mine.node);
 }

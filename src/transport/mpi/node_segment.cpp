@@ -13,6 +13,7 @@
 #include <new>
 #include <set>
 #include <string_view>
+#include <utility>
 
 #include "base/mixed.hpp"
 
@@ -134,14 +135,21 @@ std::unique_ptr<NodeSegment> NodeSegment::make_in(MPI_Comm node, std::uint64_t b
         data = map_memory(descriptor, made.bytes);
     }
     std::unique_ptr<NodeSegment> segment;
-    if (data != nullptr) segment.reset(new (std::nothrow) NodeSegment(data, made.bytes));
+    if (data != nullptr) segment.reset(new (std::nothrow) NodeSegment(data, made.bytes, descriptor));
     if (data != nullptr && segment == nullptr) munmap(data, made.bytes);
     // The first one's descriptor is open until all have opened it.
     const bool agreed = all_agree(node, segment != nullptr && made.number >= 0);
-    if (descriptor >= 0) close(descriptor);
+    if (segment == nullptr && descriptor >= 0) close(descriptor);
     return agreed ? std::move(segment) : nullptr;
 }
 
-NodeSegment::~NodeSegment() { munmap(data_, bytes_); }
+void NodeSegment::close_file() noexcept {
+    if (descriptor_ >= 0) close(std::exchange(descriptor_, -1));
+}
+
+NodeSegment::~NodeSegment() {
+    close_file();
+    munmap(data_, bytes_);
+}
 
 }  // namespace nearfetch

@@ -37,14 +37,20 @@ class NodeSegment {
     NodeSegment& operator=(const NodeSegment&) = delete;
 
     std::byte* data() const noexcept { return data_; }
+    /// Of the file that the memory is; until close_file().
+    int descriptor() const noexcept { return descriptor_; }
+    /// The memory stays mapped.
+    void close_file() noexcept;
 
   private:
     static std::unique_ptr<NodeSegment> make_in(MPI_Comm node, std::uint64_t bytes,
                                                 const Prepare& prepare) noexcept;
-    NodeSegment(std::byte* data, std::uint64_t bytes) noexcept : data_(data), bytes_(bytes) {}
+    NodeSegment(std::byte* data, std::uint64_t bytes, int descriptor) noexcept
+        : data_(data), bytes_(bytes), descriptor_(descriptor) {}
 
     std::byte* data_;
     std::uint64_t bytes_;
+    int descriptor_;
 };
 
 }  // namespace nearfetch

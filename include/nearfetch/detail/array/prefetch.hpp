@@ -51,6 +51,7 @@ struct PrefetchStatistics {
     std::uint64_t updated_bytes = 0;    ///< of the elements that these fetched
     std::uint64_t replica_reads = 0;    ///< sparse products that read a replica
     std::uint64_t bytes_from_node = 0;  ///< of updated_bytes: those that other ranks of the node have fetched
+    std::uint64_t shared_bytes = 0;     ///< of bytes: those that ranks of the node hold once for all
 };
 PrefetchStatistics prefetch_statistics();
 

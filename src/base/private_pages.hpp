@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace nearfetch {
+
+/// Bytes of a file that this process has open.
+struct FilePlace {
+    int descriptor = -1;
+    std::uint64_t offset = 0;  ///< in whole pages of the system
+};
+
+/// Memory in whole pages, at an address that never changes. It may show bytes of a file, which other
+/// processes show, too, without a copy. What is written there is seen by this process only: the system copies
+/// a page at the first write to it.
+class PrivatePages {
+  public:
+    /// Memory that is zero. \throws std::bad_alloc
+    explicit PrivatePages(std::uint64_t bytes);
+    ~PrivatePages();
+    PrivatePages(const PrivatePages&) = delete;
+    PrivatePages& operator=(const PrivatePages&) = delete;
+
+    std::byte* data() const noexcept { return data_; }
+    /// Shows bytes of a file in place of what was there. A thread that reads meanwhile finds the old bytes or
+    /// the new ones. \pre nobody writes to the file's bytes while they are shown
+    /// \return false, with nothing changed: the system refuses
+    bool show(const FilePlace& place) noexcept;
+
+  private:
+    std::uint64_t bytes_;
+    std::byte* data_;
+};
+
+}  // namespace nearfetch
