@@ -146,12 +146,14 @@ std::string why_no_memory(const MemoryWanted& wanted, const SystemFiles& files) 
     return "";
 }
 
-std::uint64_t share_of_node(std::uint64_t node_bytes, int ranks) {
-    std::uint64_t bytes = node_bytes / static_cast<std::uint64_t>(std::max(ranks, 1));
+std::uint64_t address_space_bytes() {
     rlimit limit{};
-    if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
-        bytes = std::min<std::uint64_t>(bytes, limit.rlim_cur);
-    return std::max(bytes / part_for_caches, least_share);
+    return getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY ? limit.rlim_cur : no_limit;
+}
+
+std::uint64_t share_of_node(std::uint64_t node_bytes, int ranks) {
+    const std::uint64_t part = node_bytes / static_cast<std::uint64_t>(std::max(ranks, 1));
+    return std::max(std::min(part, address_space_bytes()) / part_for_caches, least_share);
 }
 
 }  // namespace nearfetch

@@ -20,6 +20,9 @@ std::uint64_t node_memory_bytes(const SystemFiles& files = {});
 /// groups leave, if that is less. In bytes.
 std::uint64_t available_memory_bytes(const SystemFiles& files = {});
 
+/// What this process may map (ulimit -v); without a limit the largest number.
+std::uint64_t address_space_bytes();
+
 struct MemoryWanted {
     std::uint64_t own_bytes = 0;     ///< by this process
     std::uint64_t mapped_bytes = 0;  ///< of address space in this process, with what others share

@@ -34,4 +34,8 @@ bool PrivatePages::show(const FilePlace& place) noexcept {
     return true;
 }
 
+void return_file_pages(std::span<std::byte> pages) noexcept {
+    madvise(pages.data(), pages.size(), MADV_REMOVE);
+}
+
 }  // namespace nearfetch

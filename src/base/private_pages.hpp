@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 namespace nearfetch {
 
@@ -33,5 +34,9 @@ class PrivatePages {
     std::uint64_t bytes_;
     std::byte* data_;
 };
+
+/// Gives the memory of these bytes back to the system: in the file and all that have it mapped they are zero.
+/// \pre whole pages, mapped from a file of memory
+void return_file_pages(std::span<std::byte> pages) noexcept;
 
 }  // namespace nearfetch

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
+
+#include "base/node_memory.hpp"
 #include "base/settings.hpp"
 #include "pgas/node_sharing.hpp"
 #include "pgas/runtime.hpp"
@@ -21,19 +24,22 @@ inline InprocConfig inproc_config(const LaunchOptions& options) {
     return config;
 }
 
+/// What ranks of a node share. Large pieces take memory as they come, but address space at once.
+inline NodeSharing::Sizes node_sizes(std::uint64_t record_bytes) {
+    return {record_bytes, std::min(64 * record_bytes, address_space_bytes() / 8)};
+}
+
 /// Configures ranks as processes of an MPI job. What ranks of a node share is as the environment's settings
 /// say.
 inline MpiJobConfig mpi_config() {
     const Settings settings = settings_of_environment();
     MpiJobConfig config;
     config.segment_bytes = SymmetricHeap::first_bytes;
-    const std::uint64_t record_bytes = settings.node_buffer_bytes;
-    if (record_bytes == 0) return config;
-    config.node.bytes = NodeSharing::memory_bytes(record_bytes);
+    if (settings.node_buffer_bytes == 0) return config;
+    const NodeSharing::Sizes sizes = node_sizes(settings.node_buffer_bytes);
+    config.node.bytes = NodeSharing::memory_bytes(sizes);
     config.node.ranks = settings.node_ranks;
-    config.node.prepare = [record_bytes](std::span<std::byte> memory) {
-        return NodeSharing::create(memory, record_bytes);
-    };
+    config.node.prepare = [sizes](std::span<std::byte> memory) { return NodeSharing::create(memory, sizes); };
     return config;
 }
 

@@ -10,7 +10,6 @@ namespace nearfetch::pgas {
 namespace {
 
 constexpr std::uint64_t barrier_slots = 64;
-constexpr std::uint64_t version_bytes_per_record_byte = 64;
 constexpr std::uint64_t interval = 64;  // offers
 constexpr std::uint64_t first_pause = 1024;
 constexpr std::uint64_t longest_pause = 1 << 16;
@@ -31,17 +30,15 @@ struct alignas(64) NodeSharing::Shared {
     }
 };
 
-std::uint64_t NodeSharing::memory_bytes(std::uint64_t record_bytes) noexcept {
-    return Shared::store_offset_for(record_bytes) +
-           VersionStore::memory_bytes(record_bytes * version_bytes_per_record_byte);
+std::uint64_t NodeSharing::memory_bytes(const Sizes& sizes) noexcept {
+    return Shared::store_offset_for(sizes.record_bytes) + VersionStore::memory_bytes(sizes.version_bytes);
 }
 
-bool NodeSharing::create(std::span<std::byte> memory, std::uint64_t record_bytes) noexcept {
+bool NodeSharing::create(std::span<std::byte> memory, const Sizes& sizes) noexcept {
     auto* const shared = new (memory.data()) Shared{};
-    shared->store_offset = Shared::store_offset_for(record_bytes);
-    return NodeBuffer::create(memory.subspan(sizeof(Shared)), record_bytes) &&
-           VersionStore::create(memory.subspan(shared->store_offset),
-                                record_bytes * version_bytes_per_record_byte);
+    shared->store_offset = Shared::store_offset_for(sizes.record_bytes);
+    return NodeBuffer::create(memory.subspan(sizeof(Shared)), sizes.record_bytes) &&
+           VersionStore::create(memory.subspan(shared->store_offset), sizes.version_bytes);
 }
 
 NodeSharing::NodeSharing(const NodeMemory& memory) noexcept

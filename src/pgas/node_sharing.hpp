@@ -27,10 +27,13 @@ namespace nearfetch::pgas {
 /// Thread-safe.
 class NodeSharing {
   public:
-    /// Memory for so many bytes of small pieces, and 64 times as many of large ones.
-    static std::uint64_t memory_bytes(std::uint64_t record_bytes) noexcept;
-    /// \pre as of NodeBuffer::create()
-    static bool create(std::span<std::byte> memory, std::uint64_t record_bytes) noexcept;
+    struct Sizes {
+        std::uint64_t record_bytes;   ///< of small pieces
+        std::uint64_t version_bytes;  ///< of large ones
+    };
+    static std::uint64_t memory_bytes(const Sizes& sizes) noexcept;
+    /// \pre as of NodeBuffer::create() and VersionStore::create()
+    static bool create(std::span<std::byte> memory, const Sizes& sizes) noexcept;
 
     /// \pre create() has made the memory, in this process or another one
     explicit NodeSharing(const NodeMemory& memory) noexcept;

@@ -129,7 +129,7 @@ TEST(FailingNetwork, WhatHasComeInPartIsNotRead) {
 }
 
 TEST(FailingNetwork, WhatHasComeInPartIsNotShared) {
-    const NodeMemories memories(4, 2, 1 << 20);
+    const NodeMemories memories(4, 2, {1 << 20, 1 << 24});
     const LaunchOptions options = array_options(4);
     launch_inproc(pgas::inproc_config(options), [&](Job& job) {
         FailingJob failing(job);

@@ -10,12 +10,12 @@
 namespace nearfetch {
 
 /// Four ranks on nodes of two.
-inline void launch_on_nodes(LaunchOptions options, std::uint64_t record_bytes,
+inline void launch_on_nodes(LaunchOptions options, const pgas::NodeSharing::Sizes& sizes,
                             const std::function<void()>& main) {
     options.ranks = 4;
     options.network.clear();
     options.virtual_time = false;
-    const NodeMemories memories(options.ranks, 2, record_bytes);
+    const NodeMemories memories(options.ranks, 2, sizes);
     launch_inproc(pgas::inproc_config(options), [&](Job& job) {
         pgas::Runtime(job, options, &detail::anchor, nullptr, &memories.of_rank(job.rank())).run(main);
     });

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::uint64_t part_bytes = std::uint64_t{512} << 10;
 constexpr std::uint64_t node_bytes = 2 * part_bytes;  ///< of the other node's ranks
-constexpr std::uint64_t enough = std::uint64_t{1} << 20;
+constexpr pgas::NodeSharing::Sizes enough{1 << 20, 1 << 24};
 
 using Array = BlockArray<long, 2>;
 const Box<2> bounds({0, 0}, {512, 512});
@@ -166,7 +166,7 @@ TEST(NodeSlices, WhatATransferBringsIsNotShared) {
 
 TEST(NodeSlices, WithoutRoomEachRankHasACopy) {
     InOrder in_order;
-    launch_on_nodes(array_options(4), part_bytes / 64, [&] {
+    launch_on_nodes(array_options(4), {1 << 20, part_bytes}, [&] {
         Array a(bounds);
         a.prefetch_all_to_all();
         for (int round = 1; round < 4; ++round) {

@@ -268,9 +268,9 @@ TYPED_TEST(RandomPrograms, WithManualConsistencySeeNothingOlderThanTheLastUpdate
 
 /// Four ranks on nodes of two. \return what they have had of each other
 template <class Program>
-PrefetchStatistics run_on_nodes(unsigned seed, std::uint64_t record_bytes) {
+PrefetchStatistics run_on_nodes(unsigned seed, const pgas::NodeSharing::Sizes& sizes) {
     std::atomic<std::uint64_t> from_node{0}, shared{0};
-    launch_on_nodes(program_options(seed), record_bytes, [&] {
+    launch_on_nodes(program_options(seed), sizes, [&] {
         Program(seed, seed % 2 == 0).run();
         from_node += prefetch_statistics().bytes_from_node;
         shared += prefetch_statistics().shared_bytes;
@@ -283,7 +283,7 @@ TYPED_TEST(RandomPrograms, OnNodesSeeNothingThatTheyMayNot) {
     for (unsigned seed = 1; seed <= 24; ++seed) {
         SCOPED_TRACE("seed " + std::to_string(seed));
         // Memory that is soon overwritten.
-        from_node += run_on_nodes<RandomProgram<TypeParam>>(seed, 1 << 14).bytes_from_node;
+        from_node += run_on_nodes<RandomProgram<TypeParam>>(seed, {1 << 14, 1 << 20}).bytes_from_node;
         if (this->HasFatalFailure()) return;
     }
     EXPECT_GT(from_node, 0u);
@@ -294,8 +294,8 @@ TYPED_TEST(RandomPrograms, WithLargeSlicesOnNodesSeeNothingThatTheyMayNot) {
     for (unsigned seed = 1; seed <= 24; ++seed) {
         SCOPED_TRACE("seed " + std::to_string(seed));
         // Room for all of their slices, or for few.
-        const std::uint64_t record_bytes = seed % 3 == 0 ? 1 << 12 : 1 << 18;
-        shared += run_on_nodes<RandomProgram<TypeParam, Wide>>(seed, record_bytes).shared_bytes;
+        const std::uint64_t version_bytes = seed % 3 == 0 ? 1 << 18 : 1 << 24;
+        shared += run_on_nodes<RandomProgram<TypeParam, Wide>>(seed, {1 << 14, version_bytes}).shared_bytes;
         if (this->HasFatalFailure()) return;
     }
     EXPECT_GT(shared, 0u);

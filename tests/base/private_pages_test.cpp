@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -72,6 +73,23 @@ TEST(PrivatePages, WhatCannotBeShownChangesNothing) {
     EXPECT_FALSE(pages.show({file.part(0).descriptor, 1})) << "no whole page";
     EXPECT_EQ(pages.data()[0], std::byte{2});
     EXPECT_EQ(pages.data()[1], std::byte{7});
+}
+
+TEST(PrivatePages, ReturnedOnesOfAFileAreZeroEverywhere) {
+    const File file;
+    PrivatePages pages(part_bytes);
+    ASSERT_TRUE(pages.show(file.part(1)));
+    const FilePlace place = file.part(1);
+    void* const shared = mmap(nullptr, part_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, place.descriptor,
+                              static_cast<off_t>(place.offset));
+    ASSERT_NE(shared, MAP_FAILED);
+    struct stat before{}, after{};
+    fstat(place.descriptor, &before);
+    return_file_pages({static_cast<std::byte*>(shared), part_bytes});
+    fstat(place.descriptor, &after);
+    EXPECT_EQ((before.st_blocks - after.st_blocks) * 512, static_cast<blkcnt_t>(part_bytes));
+    EXPECT_TRUE(all_are(pages, part_bytes, 0));
+    munmap(shared, part_bytes);
 }
 
 TEST(PrivatePages, MoreThanThereIsIsRefused) {

@@ -124,6 +124,23 @@ TEST(VersionStore, AVersionGoesWithItsLastUser) {
     EXPECT_EQ(store.used_bytes(), 0u) << "and it has given that up";
 }
 
+TEST(VersionStore, MemoryGoesBackToTheSystemOnRequest) {
+    const OwnStore memory(8);
+    const VersionStore store = memory.store();
+    Version one = fetch(store, name_of(1, 2 * unit), 10);
+    Version other = find(store, name_of(1, 2 * unit), 10).version;
+    std::byte* const place = one.data();
+    one.give_up(Version::Memory::returned);
+    EXPECT_FALSE(one);
+    EXPECT_TRUE(is_filled(other, name_of(1, 2 * unit), 10)) << "it is used";
+    other.give_up(Version::Memory::returned);
+    EXPECT_EQ(store.used_bytes(), 0u);
+    EXPECT_TRUE(std::all_of(place, place + 2 * unit, [](std::byte byte) { return byte == std::byte{0}; }));
+    const Version again = fetch(store, name_of(1, 2 * unit), 20);
+    EXPECT_EQ(again.data(), place);
+    EXPECT_TRUE(is_filled(again, name_of(1, 2 * unit), 20));
+}
+
 TEST(VersionStore, AnOldVersionStaysNextToANewOne) {
     const OwnStore memory(8);
     const VersionStore store = memory.store();

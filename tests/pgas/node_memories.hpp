@@ -15,8 +15,8 @@ namespace nearfetch {
 class NodeMemories {
   public:
     /// \throws std::bad_alloc
-    NodeMemories(Rank ranks, Rank ranks_of_a_node, std::uint64_t record_bytes)
-        : bytes_(pgas::NodeSharing::memory_bytes(record_bytes)) {
+    NodeMemories(Rank ranks, Rank ranks_of_a_node, const pgas::NodeSharing::Sizes& sizes)
+        : bytes_(pgas::NodeSharing::memory_bytes(sizes)) {
         for (Rank first = 0; first < ranks; first += ranks_of_a_node) {
             const int descriptor = memfd_create("node", MFD_CLOEXEC);
             if (descriptor < 0 || ftruncate(descriptor, static_cast<off_t>(bytes_)) != 0)
@@ -24,8 +24,7 @@ class NodeMemories {
             void* const data = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
             if (data == MAP_FAILED) throw std::bad_alloc();
             nodes_.push_back({static_cast<std::byte*>(data), descriptor, {}});
-            if (!pgas::NodeSharing::create({nodes_.back().data, bytes_}, record_bytes))
-                throw std::bad_alloc();
+            if (!pgas::NodeSharing::create({nodes_.back().data, bytes_}, sizes)) throw std::bad_alloc();
             for (Rank rank = 0; rank < ranks; ++rank)
                 nodes_.back().is_here.push_back(rank / ranks_of_a_node == first / ranks_of_a_node);
         }

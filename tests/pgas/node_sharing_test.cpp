@@ -39,7 +39,7 @@ class NodeSharingTest : public ::testing::Test {
         return steady_ns();
     }
 
-    const NodeMemories memories_{4, 2, 1 << 20};
+    const NodeMemories memories_{4, 2, {1 << 20, 1 << 24}};
     NodeSharing first_{memories_.of_node(0)};
     NodeSharing second_{memories_.of_node(0)};
     NodeSharing far_{memories_.of_node(1)};

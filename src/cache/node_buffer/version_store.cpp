@@ -8,6 +8,7 @@
 
 #include "base/assert.hpp"
 #include "base/mixed.hpp"
+#include "base/private_pages.hpp"
 #include "base/robust_lock.hpp"
 
 namespace nearfetch {
@@ -60,15 +61,15 @@ struct alignas(64) VersionStore::Header {
     std::uint64_t offset_of(std::uint64_t unit) const noexcept {
         return bytes_before_units(units) + unit * unit_bytes;
     }
-    /// \param slot whose units become taken, or free
-    void mark(const Slot& slot, bool is_taken) noexcept {
-        for (std::uint64_t unit = slot.first_unit; unit < slot.first_unit + units_of(slot.name.bytes); ++unit)
-            mark(unit, is_taken);
+    std::byte* at(std::uint64_t unit) noexcept {
+        return reinterpret_cast<std::byte*>(this) + offset_of(unit);
     }
-    void mark(std::uint64_t unit, bool is_taken) noexcept {
-        std::uint64_t& word = taken()[unit / bits_per_word];
-        const std::uint64_t bit = std::uint64_t{1} << unit % bits_per_word;
-        word = is_taken ? word | bit : word & ~bit;
+    void mark(std::uint64_t first, std::uint64_t count, bool is_taken) noexcept {
+        for (std::uint64_t unit = first; unit < first + count; ++unit) {
+            std::uint64_t& word = taken()[unit / bits_per_word];
+            const std::uint64_t bit = std::uint64_t{1} << unit % bits_per_word;
+            word = is_taken ? word | bit : word & ~bit;
+        }
     }
 
     class Locked {
@@ -96,8 +97,7 @@ bool VersionStore::create(std::span<std::byte> memory, std::uint64_t version_byt
     NF_EXPECT(memory.size() >= memory_bytes(version_bytes));
     auto* const header = new (memory.data()) Header{};
     header->units = units_of(version_bytes);
-    for (std::uint64_t unit = header->units; unit < header->words() * bits_per_word; ++unit)
-        header->mark(unit, true);
+    header->mark(header->units, header->words() * bits_per_word - header->units, true);
     return RobustLock::create(&header->lock);
 }
 
@@ -156,7 +156,7 @@ VersionStore::Answer VersionStore::begin(Slot& slot, const Name& name, NodeTime 
     slot.name = name;
     slot.first_unit = first;
     slot.users = 1;
-    header_->mark(slot, true);
+    header_->mark(first, units_of(name.bytes), true);
     slot.word.store(word_of(State::arriving, now), std::memory_order_release);
     return {Found::begun, Version(header_, &slot)};
 }
@@ -176,20 +176,28 @@ std::uint64_t VersionStore::used_bytes() const noexcept {
 
 std::uint64_t VersionStore::Version::offset() const noexcept { return header_->offset_of(slot_->first_unit); }
 
-std::byte* VersionStore::Version::data() const noexcept {
-    return reinterpret_cast<std::byte*>(header_) + offset();
-}
+std::byte* VersionStore::Version::data() const noexcept { return header_->at(slot_->first_unit); }
 
 void VersionStore::Version::complete() const noexcept {
     const std::uint64_t word = slot_->word.load(std::memory_order_relaxed);
     slot_->word.store(word_of(State::complete, issued_of(word)), std::memory_order_release);
 }
 
-void VersionStore::Version::give_up() noexcept {
-    const Header::Locked locked(*header_);
-    if (!locked || --slot_->users != 0) return;
-    slot_->word.store(word_of(State::empty, 0), std::memory_order_release);
-    header_->mark(*slot_, false);
+// Its units are free at last: until then nobody writes there.
+void VersionStore::Version::give_up(Memory memory) noexcept {
+    Slot* const slot = std::exchange(slot_, nullptr);
+    if (slot == nullptr) return;
+    std::uint64_t first = 0, count = 0;
+    {
+        const Header::Locked locked(*header_);
+        if (!locked || --slot->users != 0) return;
+        first = slot->first_unit;
+        count = units_of(slot->name.bytes);
+        slot->word.store(word_of(State::empty, 0), std::memory_order_release);
+        if (memory == Memory::kept) return header_->mark(first, count, false);
+    }
+    return_file_pages({header_->at(first), count * unit_bytes});
+    if (const Header::Locked locked(*header_); locked) header_->mark(first, count, false);
 }
 
 }  // namespace nearfetch

@@ -57,9 +57,7 @@ class VersionStore {
             std::swap(slot_, other.slot_);
             return *this;
         }
-        ~Version() {
-            if (slot_ != nullptr) give_up();
-        }
+        ~Version() { give_up(Memory::kept); }
 
         explicit operator bool() const noexcept { return slot_ != nullptr; }
         /// Its place in the store's memory, bytes. \pre it is one
@@ -68,11 +66,17 @@ class VersionStore {
         std::byte* data() const noexcept;
         /// All its bytes are there. \pre this process has begun it
         void complete() const noexcept;
+        /// What becomes of memory that nobody uses any more.
+        enum class Memory : bool {
+            kept,     ///< for the next version
+            returned  ///< to the system
+        };
+        /// Ends the use.
+        void give_up(Memory memory) noexcept;
 
       private:
         friend class VersionStore;
         Version(Header* header, Slot* slot) noexcept : header_(header), slot_(slot) {}
-        void give_up() noexcept;
 
         Header* header_ = nullptr;
         Slot* slot_ = nullptr;

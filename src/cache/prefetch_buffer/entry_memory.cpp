@@ -26,6 +26,8 @@ EntryMemory::EntryMemory(std::uint64_t bytes, std::byte* given) : data_(given) {
 }
 
 EntryMemory::~EntryMemory() {
+    pages_.reset();
+    version_.give_up(VersionStore::Version::Memory::returned);
     if (is_allocated_) ::operator delete(data_, alignment);
 }
 

@@ -36,7 +36,6 @@ class EntryMemory {
     bool is_shown() const noexcept { return is_shown_.load(std::memory_order_relaxed); }
 
   private:
-    // Before the pages: a version is used as long as they may show it.
     VersionStore::Version version_;
     std::optional<PrivatePages> pages_;
     bool is_allocated_ = false;
