@@ -222,12 +222,17 @@ TEST(NodeSlices, SetsAreSharedAsBoxesAre) {
         a.observe();
         read(1);
         a.prefetch_observed();
-        for (long round = 2; round < 5; ++round) {
+        for (long round = 2; round < 6; ++round) {
             write_all(a, round);
             const std::uint64_t before = prefetch_statistics().bytes_from_node;
             in_order([&] { read(round); });
-            EXPECT_EQ(prefetch_statistics().bytes_from_node - before, rank() % 2 == 0 ? 0 : node_bytes / 4);
+            // The first time owners pack they make a context, which acquires.
+            if (round > 2) {
+                EXPECT_EQ(prefetch_statistics().bytes_from_node - before,
+                          rank() % 2 == 0 ? 0 : node_bytes / 4);
+            }
             EXPECT_EQ(prefetch_statistics().shared_bytes, node_bytes / 4);
+            barrier();
         }
     });
 }

@@ -16,6 +16,7 @@
 #include <cstring>
 #include <map>
 #include <new>
+#include <optional>
 #include <random>
 #include <string>
 #include <thread>
@@ -385,35 +386,36 @@ TEST(VersionStore, AProcessThatIsKilledLeavesNothingBrokenAndNobodyWaiting) {
     EXPECT_LE(store.used_bytes(), rounds * 5 * 4 * unit);
 }
 
-/// A use of the store that is killed one instruction later each time, with the next one in its place.
+/// Each time killed one instruction later. Four processes die in the same store.
 TEST(VersionStore, AUseThatIsKilledAtAnyInstructionLeavesNothingBroken) {
     if (!can_trace()) GTEST_SKIP() << "this system does not let a process be traced";
-    const OwnStore memory(20'000);
-    const VersionStore store = memory.store();
-    const Version before = fetch(store, name_of(2), 1);
-    std::uint64_t lost = 0;
-    NodeTime time = 1;
-    for (std::uint64_t instructions = 1;; instructions += instructions_between_kills) {
-        const NodeTime now = ++time;
+    std::optional<OwnStore> memory;
+    Version before;
+    std::uint64_t instructions = 1, lost = 0;
+    for (bool is_over = false; !is_over; instructions += instructions_between_kills) {
+        const std::uint64_t deaths = instructions / instructions_between_kills % 4;
+        if (deaths == 0 || !memory) {
+            before = {};
+            memory.emplace(12);
+            before = fetch(memory->store(), name_of(2), 1);
+        }
+        const VersionStore store = memory->store();
         const std::uint64_t used = store.used_bytes();
-        const bool is_over = kill_after(instructions, [&] {
-            const Version mine = store.take(name_of(10 + now, 2 * unit), never, never, now).version;
+        is_over = kill_after(instructions, [&] {
+            const Version mine = store.take(name_of(10 + deaths, 2 * unit), never, never, 1).version;
             if (mine) mine.complete();
         });
-        const Version mine = fetch(store, name_of(3, 2 * unit), ++time);
+        const std::uint64_t taken = store.used_bytes() - used;
+        ASSERT_TRUE(taken == 0 || taken == unit || taken == 2 * unit) << instructions;
+        ASSERT_TRUE(!is_over || taken == 0);
+        lost += taken > 0 ? 1 : 0;
+        const Name name = name_of(3, 3 * unit);
+        const Version mine = fetch(store, name, 1);
         ASSERT_TRUE(mine) << instructions;
-        ASSERT_TRUE(is_filled(mine, name_of(3, 2 * unit), time)) << instructions;
+        ASSERT_TRUE(is_filled(mine, name, 1)) << instructions;
         ASSERT_TRUE(is_filled(before, name_of(2), 1)) << instructions;
-        const std::uint64_t now_used = store.used_bytes() - 2 * unit;
-        ASSERT_GE(now_used, used);
-        ASSERT_LE(now_used, used + 2 * unit) << instructions;
-        if (is_over) {
-            EXPECT_EQ(now_used, used);
-            break;
-        }
-        lost += now_used > used ? 1 : 0;
     }
-    EXPECT_GT(lost, 5u) << "it has stopped in a use";
+    EXPECT_GT(lost, 30u) << "it has stopped in a use";
 }
 
 }  // namespace

@@ -217,10 +217,12 @@ TEST_F(LargePiecesTest, WhatIsBeingFetchedIsWaitedForAsLongAsTwoFetchesTake) {
     EXPECT_EQ(second_.take(large_, Wait::yes).found, Found::complete);
     // Too old to be waited for, by a rank whose fetches take a millisecond at most.
     const VersionStore::Answer slow = first_.take(name_, Wait::yes);
+    const VersionStore::Answer late = second_.take(name_, Wait::yes);
+    ASSERT_EQ(late.found, Found::arriving);
     const NodeTime begin = steady_ns();
     while (steady_ns() < begin + 3'000'000) {
     }
-    EXPECT_FALSE(first_.is_awaited(slow.arrival));
+    EXPECT_FALSE(first_.is_awaited(late.arrival));
     EXPECT_EQ(first_.take(name_, Wait::yes).found, Found::begun);
     EXPECT_EQ(second_.take(name_, Wait::yes).found, Found::arriving);
 }
