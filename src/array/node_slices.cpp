@@ -124,7 +124,7 @@ class NodeFetch {
             share.arrival = answer.arrival;
             return expected_.push_back(share);
         }
-        share.wanted->place = near_->place_of(answer.version);
+        share.wanted->place = near_->file_place(answer.version);
         share.wanted->version = std::move(answer.version);
         if (answer.found == VersionStore::Found::begun) return fetch_for_all(share);
         found_bytes_ += share.name.bytes;

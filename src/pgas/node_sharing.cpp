@@ -104,20 +104,20 @@ void NodeSharing::count_offer() noexcept {
 NodeTime NodeSharing::may_wait_until(const Name& name) const noexcept {
     const NodeTime issued = buffer_.last_flight(name.rank, name.key);
     if (issued < earliest()) return 0;
-    const NodeTime end = issued + patience_ns();
+    const NodeTime end = issued + wait_limit_ns();
     return end > steady_ns() ? end : 0;
 }
 
 VersionStore::Answer NodeSharing::take(const Name& name, Wait wait) noexcept {
     const NodeTime now = steady_ns();
-    const NodeTime expected = wait == Wait::yes ? now - std::min(now, patience_ns()) : now + 1;
+    const NodeTime expected = wait == Wait::yes ? now - std::min(now, wait_limit_ns()) : now + 1;
     VersionStore::Answer answer = store_.take(name, earliest(), expected, now);
     if (answer.found == VersionStore::Found::complete) shared_.found.fetch_add(1, std::memory_order_relaxed);
     return answer;
 }
 
 bool NodeSharing::is_awaited(const VersionStore::Arrival& arrival) const noexcept {
-    return store_.is_arriving(arrival) && steady_ns() < arrival.issued + patience_ns();
+    return store_.is_arriving(arrival) && steady_ns() < arrival.issued + wait_limit_ns();
 }
 
 void NodeSharing::complete(const VersionStore::Version& version) noexcept {
@@ -125,7 +125,7 @@ void NodeSharing::complete(const VersionStore::Version& version) noexcept {
     count_offer();
 }
 
-FilePlace NodeSharing::place_of(const VersionStore::Version& version) const noexcept {
+FilePlace NodeSharing::file_place(const VersionStore::Version& version) const noexcept {
     return {memory_.descriptor, shared_.store_offset + version.offset()};
 }
 

@@ -81,13 +81,13 @@ class NodeSharing {
     /// Of the versions of all ranks of the node, in whole units.
     std::uint64_t version_bytes() const noexcept { return store_.used_bytes(); }
     /// Where it is to be mapped from.
-    FilePlace place_of(const VersionStore::Version& version) const noexcept;
+    FilePlace file_place(const VersionStore::Version& version) const noexcept;
 
   private:
     struct Shared;
     void raise(NodeTime when) noexcept;
     void count_offer() noexcept;
-    NodeTime patience_ns() const noexcept { return 2 * fetch_ns_.load(std::memory_order_relaxed); }
+    NodeTime wait_limit_ns() const noexcept { return 2 * fetch_ns_.load(std::memory_order_relaxed); }
     // Of fetches that are issued within the nanosecond of an acquire nobody knows the order: they are too
     // early.
     NodeTime earliest() const noexcept { return since_.load(std::memory_order_acquire) + 1; }

@@ -35,7 +35,7 @@ class VersionStore {
     /// Versions begin at multiples of this, which each system's pages divide.
     static constexpr std::uint64_t unit_bytes = std::uint64_t{64} << 10;
     /// Below this a copy costs less than what two processes do to share.
-    static constexpr std::uint64_t least_bytes = unit_bytes / 2;
+    static constexpr std::uint64_t least_bytes = unit_bytes;
 
     /// What a version is of.
     struct Name {
