@@ -50,8 +50,11 @@ inline bool can_trace() {
     return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-#ifdef NF_THREAD_SANITIZER
-inline constexpr std::uint64_t instructions_between_kills = 101;  // it runs ten times as many
+// Sanitizers add instructions.
+#if defined(NF_THREAD_SANITIZER)
+inline constexpr std::uint64_t instructions_between_kills = 101;
+#elif defined(__SANITIZE_ADDRESS__)
+inline constexpr std::uint64_t instructions_between_kills = 11;
 #else
 inline constexpr std::uint64_t instructions_between_kills = 1;
 #endif
