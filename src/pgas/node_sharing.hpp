@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What ranks of a node have fetched of distributed arrays: small pieces in a node buffer
+// What ranks of a node have fetched of distributed arrays: small slices in a node buffer
 // (cache/node_buffer/node_buffer.hpp), which are copied, and large ones as versions, which are shared in
 // place (cache/node_buffer/version_store.hpp).
 //
@@ -28,7 +28,7 @@ namespace nearfetch::pgas {
 class NodeSharing {
   public:
     struct Sizes {
-        std::uint64_t record_bytes;   ///< of small pieces
+        std::uint64_t record_bytes;   ///< of small slices
         std::uint64_t version_bytes;  ///< of large ones
     };
     static std::uint64_t memory_bytes(const Sizes& sizes) noexcept;
@@ -54,7 +54,7 @@ class NodeSharing {
     /// A fetch by this rank took so long.
     void took(std::uint64_t ns) noexcept;
 
-    // Small pieces:
+    // Small slices:
 
     /// Copies what another rank has fetched. \return whether it is there, and recent enough
     bool find(const Name& name, std::byte* to) noexcept;
@@ -68,7 +68,7 @@ class NodeSharing {
     /// not.
     NodeTime may_wait_until(const Name& name) const noexcept;
 
-    // Pieces of at least VersionStore::least_bytes:
+    // Slices of at least VersionStore::least_bytes:
 
     enum class Wait : bool { no, yes };
     /// A version that another rank has fetched, or is fetching, recently enough; else a new one.

@@ -31,8 +31,8 @@ constexpr State state_of(std::uint64_t word) noexcept {
 }
 constexpr NodeTime issued_of(std::uint64_t word) noexcept { return word >> state_bits; }
 
-constexpr std::uint64_t in_whole(std::uint64_t bytes, std::uint64_t pieces) noexcept {
-    return (bytes + pieces - 1) / pieces;
+constexpr std::uint64_t in_whole(std::uint64_t bytes, std::uint64_t whole) noexcept {
+    return (bytes + whole - 1) / whole;
 }
 constexpr std::uint64_t units_of(std::uint64_t bytes) noexcept {
     return in_whole(bytes, VersionStore::unit_bytes);

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Large pieces of remote memory that the processes of a node hold once, in memory that all of them have
+// Large slices of remote memory that the processes of a node hold once, in memory that all of them have
 // mapped: what a node buffer is for small ones, without a copy for each process.
 //
 //   lock, sizes | which units are taken | versions: buckets of 16 | units of 64 KiB
 //
 // A version is what one fetch has brought. Once it is complete nobody writes to it. So those who use it read
 // it in place, at an address of their own. It knows when its fetch was issued, and how many use it. When the
-// last one gives it up, its units are free again. A newer version of the same piece is another one, next to
+// last one gives it up, its units are free again. A newer version of the same slice is another one, next to
 // it.
 //
 // Versions are found by the hash of their name, and lie at the first place that is large enough. All of that
