@@ -6,16 +6,16 @@ python access_checks.py [RANKS]      # threads; under mpiexec the ranks of the j
 
 from __future__ import annotations
 
-import sys
 import warnings
 from typing import Any, Callable, Iterator
 
 import numpy as np
 from array_checks import arrays, random_key, refused, same, values
+from checks import given_threads, run_checks
 from numpy_table_checks import moved
 
 import nearfetch
-from nearfetch import BlockArray, BlockCyclicArray, CyclicArray, barrier, launch, rank, ranks, statistics
+from nearfetch import BlockArray, BlockCyclicArray, CyclicArray, barrier, rank, ranks, statistics
 
 SHAPES = ((1,), (101,), (1, 9), (13, 7), (3, 1, 4), (5, 2, 6), (2, 3, 2, 3), (0,), (3, 0))
 DTYPES = ("f8", "i4", "c16", "?", "u1", [("x", "f8"), ("n", "i4"), ("tag", "S4")])
@@ -492,6 +492,4 @@ def main(whole: bool) -> int:
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore")  # numpy's of conversions
-    threads = int(sys.argv[1]) if len(sys.argv) > 1 else None
-    done = launch(main, ranks=threads or 1, args=(threads is not None,))
-    print(f"passed {len(done)}")
+    run_checks(main, [given_threads() is not None])

@@ -7,16 +7,16 @@ python array_api_checks.py [RANKS]      # threads; under mpiexec the ranks of th
 from __future__ import annotations
 
 import os
-import sys
 from typing import Any
 
 import numpy as np
 from array_checks import refused, same
+from checks import run_checks
 from numpy_table_checks import moved
 
 os.environ["SCIPY_ARRAY_API"] = "1"  # before scipy is imported
 
-from nearfetch import BlockArray, CyclicArray, barrier, launch, random, rank, ranks
+from nearfetch import BlockArray, CyclicArray, barrier, random, rank, ranks
 
 
 def standardized(x: Any) -> Any:
@@ -166,5 +166,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    done = launch(main, ranks=int(sys.argv[1]) if len(sys.argv) > 1 else 1)
-    print(f"passed {len(done)}")
+    run_checks(main)

@@ -6,9 +6,8 @@ python array_checks.py [RANKS]      # threads; under mpiexec the ranks of the jo
 
 from __future__ import annotations
 
-import sys
-
 import numpy as np
+from checks import run_checks
 
 import nearfetch
 from nearfetch import BlockArray, BlockCyclicArray, CyclicArray, barrier, launch, rank, ranks, statistics
@@ -432,5 +431,4 @@ def main():
 
 
 if __name__ == "__main__":
-    done = launch(main, ranks=int(sys.argv[1]) if len(sys.argv) > 1 else 1)
-    print(f"passed {len(done)}")
+    run_checks(main)

@@ -34,6 +34,7 @@ class Arrays:
         self.flags = BlockArray(12, bool)
         self.m = BlockArray((6, 4))
         self.nine = BlockArray(9)
+        self.wide = BlockArray((6, 4), "S20")
         self.s = SparseMatrix((4, 4))
 
 
@@ -128,6 +129,13 @@ MISMATCHES: list[tuple[str, str, Use, str, Use]] = [
         lambda x: x.b.prefetch_row_wise(),
         "prefetch_all_to_all",
         lambda x: x.b.prefetch_all_to_all(),
+    ),
+    (
+        "two patterns of wide elements",
+        "prefetch_column_wise",
+        lambda x: x.wide.prefetch_column_wise(),
+        "prefetch_transpose",
+        lambda x: x.wide.prefetch_transpose(),
     ),
     ("ghosts and barrier", "accumulate_ghosts", lambda x: x.a.accumulate_ghosts(), "barrier", _wait),
     (

@@ -6,10 +6,9 @@ python constructor_checks.py [RANKS]      # threads; under mpiexec the ranks of 
 
 from __future__ import annotations
 
-import sys
-
 import numpy as np
 from array_checks import DTYPES, SHAPES, refused, same, values
+from checks import run_checks
 
 from nearfetch import (
     BlockArray,
@@ -20,7 +19,6 @@ from nearfetch import (
     constructors,
     from_function,
     from_numpy,
-    launch,
     linspace,
     random,
     rank,
@@ -150,5 +148,4 @@ def main():
 
 
 if __name__ == "__main__":
-    done = launch(main, ranks=int(sys.argv[1]) if len(sys.argv) > 1 else 1)
-    print(f"passed {len(done)}")
+    run_checks(main)

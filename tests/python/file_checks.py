@@ -15,6 +15,7 @@ import h5py
 import numpy as np
 import zarr
 from array_checks import arrays, refused, same, values
+from checks import given_threads, run_checks
 from scipy import io as scipy_io
 from scipy import sparse
 
@@ -28,7 +29,6 @@ from nearfetch import (
     boxes,
     files,
     from_scipy,
-    launch,
     load,
     rank,
     ranks,
@@ -450,6 +450,4 @@ def main(folder, processes):
 
 if __name__ == "__main__":
     boxes.BOX_BYTES = 48  # so that each rank moves several boxes
-    threads = int(sys.argv[2]) if len(sys.argv) > 2 else 0
-    done = launch(main, ranks=threads or 1, args=[Path(sys.argv[1]).resolve(), not threads])
-    print(f"passed {len(done)}")
+    run_checks(main, [Path(sys.argv[1]).resolve(), given_threads(2) is None], position=2)

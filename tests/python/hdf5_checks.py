@@ -7,8 +7,8 @@ One for Debian's MPICH takes some minutes and no root. Its libraries, with the n
 
     mkdir h5 && cd h5
     apt-get download libhdf5-mpich-103-1 libhdf5-mpich-hl-100 libhdf5-mpich-dev libaec0 libsz2
-    for package in *.deb; do dpkg -x $package root; done
-    libraries=$PWD/root/usr/lib/x86_64-linux-gnu
+    for package in *.deb; do dpkg -x $package files; done
+    libraries=$PWD/files/usr/lib/x86_64-linux-gnu
     ln -s /usr/lib/x86_64-linux-gnu/libmpich.so.12 $libraries/libmpi.so.12
     export LD_LIBRARY_PATH=$libraries
 
@@ -16,7 +16,7 @@ h5py, in the Python that has numpy and mpi4py:
 
     pip install --target tools cython pkgconfig "setuptools<81" wheel
     export PYTHONPATH=$PWD/tools HDF5_MPI=ON CC=mpicc.mpich LDFLAGS="-Wl,-rpath-link,$libraries"
-    export HDF5_LIBDIR=$libraries/hdf5/mpich HDF5_INCLUDEDIR=$PWD/root/usr/include/hdf5/mpich
+    export HDF5_LIBDIR=$libraries/hdf5/mpich HDF5_INCLUDEDIR=$PWD/files/usr/include/hdf5/mpich
     pip install --target site --no-cache-dir --no-deps --no-build-isolation --no-binary=h5py h5py
 
 The test then runs with NEARFETCH_H5PY_MPI=$PWD/site, MPI4PY_MPIABI=mpich and

@@ -7,10 +7,10 @@ python misuse_checks.py [RANKS]      # threads; under mpiexec the ranks of the j
 from __future__ import annotations
 
 import re
-import sys
 import threading
 
 import numpy as np
+from checks import given_threads
 
 import nearfetch
 from nearfetch import (
@@ -206,7 +206,7 @@ if __name__ == "__main__":
     for name, misuse in OUTSIDE.items():
         check(name, misuse)
     words()
-    done = launch(main, ranks=int(sys.argv[1]) if len(sys.argv) > 1 else 1)
+    done = launch(main, ranks=given_threads() or 1)
     for ended in done:
         check("after the program", lambda ended=ended: ended[0, 0])
         check("a sum after the program", ended.sum)

@@ -7,18 +7,18 @@ python moving_checks.py [RANKS]      # threads; under mpiexec the ranks of the j
 from __future__ import annotations
 
 import itertools
-import sys
 import warnings
 from typing import Any, Callable
 
 import numpy as np
 from access_checks import messages
 from array_checks import arrays, random_key, refused, same, values
+from checks import given_threads, run_checks
 from numpy_table_checks import moved
 from numpy_table_checks import same as same_with_nan
 
 import nearfetch
-from nearfetch import BlockArray, BlockCyclicArray, CyclicArray, barrier, launch, rank, ranks
+from nearfetch import BlockArray, BlockCyclicArray, CyclicArray, barrier, rank, ranks
 
 SHAPES = ((1,), (101,), (13, 7), (5, 2, 6), (2, 3, 2, 3), (0,), (3, 0))
 
@@ -346,6 +346,4 @@ def main(whole: bool) -> int:
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore")  # numpy's of conversions
-    threads = int(sys.argv[1]) if len(sys.argv) > 1 else None
-    done = launch(main, ranks=threads or 1, args=(threads is not None,))
-    print(f"passed {len(done)}")
+    run_checks(main, [given_threads() is not None])

@@ -6,13 +6,13 @@ python numpy_table_checks.py [RANKS]      # threads; under mpiexec the ranks of 
 
 from __future__ import annotations
 
-import sys
 import warnings
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 from array_checks import refused
+from checks import given_threads, run_checks
 from numpy_table import MOVED, NAMED, OWN, PRODUCTS, REFUSED, SCALARS, TABLE, TWICE
 
 import nearfetch
@@ -21,7 +21,6 @@ from nearfetch import (
     BlockCyclicArray,
     CyclicArray,
     barrier,
-    launch,
     rank,
     ranks,
     statistics,
@@ -169,6 +168,4 @@ def main(whole: bool) -> int:
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore")  # numpy's of divisions by zero
-    threads = int(sys.argv[1]) if len(sys.argv) > 1 else None
-    done = launch(main, ranks=threads or 1, args=(threads is not None,))
-    print(f"passed {len(done)}")
+    run_checks(main, [given_threads() is not None])

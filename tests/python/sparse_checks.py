@@ -6,11 +6,11 @@ python sparse_checks.py [RANKS]      # threads; under mpiexec the ranks of the j
 
 from __future__ import annotations
 
-import sys
 import types
 
 import numpy as np
 from array_checks import refused, same
+from checks import run_checks
 
 import nearfetch
 from nearfetch import (
@@ -19,7 +19,6 @@ from nearfetch import (
     CyclicArray,
     SparseMatrix,
     barrier,
-    launch,
     rank,
     ranks,
     sparse_products,
@@ -353,5 +352,4 @@ def main():
 
 
 if __name__ == "__main__":
-    done = launch(main, ranks=int(sys.argv[1]) if len(sys.argv) > 1 else 1)
-    print(f"passed {len(done)}")
+    run_checks(main)
