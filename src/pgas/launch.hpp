@@ -24,7 +24,7 @@ inline InprocConfig inproc_config(const LaunchOptions& options) {
     return config;
 }
 
-/// What ranks of a node share. Large pieces take memory as they come, but address space at once.
+/// What ranks of a node share. Large slices take memory as they come, but address space at once.
 inline NodeSharing::Sizes node_sizes(std::uint64_t record_bytes) {
     return {record_bytes, std::min(64 * record_bytes, address_space_bytes() / 8)};
 }

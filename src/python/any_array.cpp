@@ -30,10 +30,25 @@ std::unique_ptr<AnyArray> make_distributed(const Plan& plan) {
 
 }  // namespace
 
-void require_matrix(std::size_t dimensions) {
-    if (dimensions != 2)
-        throw Error("prefetch_transpose: an array of " + std::to_string(dimensions) + " dimensions",
-                    "a matrix has two", "use prefetch_custom");
+PrefetchPattern AnyArray::prefetch(Pattern pattern, const Stencil& stencil, const Prefetch& how) {
+    const std::size_t dimensions = grid().size();
+    const auto lines = [&](const char* name, std::size_t dimension) {
+        const detail::Collective call(name, Where::current());
+        return prefetch_lines(dimension, how);
+    };
+    switch (pattern) {
+        case Pattern::row_wise:
+            return lines("prefetch_row_wise", dimensions - 1);
+        case Pattern::column_wise:
+            return lines("prefetch_column_wise", 0);
+        case Pattern::transpose:
+            if (dimensions != 2)
+                throw Error("prefetch_transpose: an array of " + std::to_string(dimensions) + " dimensions",
+                            "a matrix has two", "use prefetch_custom");
+            return prefetch_transposed(how);
+        default:
+            return prefetch_stencil(stencil, how);
+    }
 }
 
 std::unique_ptr<AnyArray> make_any_array(DistributionKind kind, const Plan& plan) {

@@ -42,7 +42,8 @@ class AnyArray : public AnyAccesses {
     virtual void resize(const Plan& plan) = 0;
 
     /// \param stencil for the pattern of that name
-    virtual PrefetchPattern prefetch(Pattern pattern, const Stencil& stencil, const Prefetch& how) = 0;
+    PrefetchPattern prefetch(Pattern pattern, const Stencil& stencil, const Prefetch& how);
+    virtual PrefetchPattern prefetch_stencil(const Stencil& stencil, const Prefetch& how) = 0;
     /// What differs from own elements in one index only.
     virtual PrefetchPattern prefetch_lines(std::size_t dimension, const Prefetch& how) = 0;
     /// Own elements with their first two indices exchanged. \pre there are two
@@ -54,9 +55,6 @@ class AnyArray : public AnyAccesses {
     /// The array outlives it. \pre one dimension. \throws Error as Gather
     virtual std::unique_ptr<AnyGather> make_gather(Indices indices) const = 0;
 };
-
-/// Of a pattern for matrices. \throws Error unless there are two dimensions
-void require_matrix(std::size_t dimensions);
 
 enum class DistributionKind : std::uint8_t { block, cyclic, block_cyclic };
 

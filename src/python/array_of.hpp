@@ -54,18 +54,8 @@ class ArrayOf final : public AccessesOf<Bytes, N, D> {
         elements_.resize(box_of<N>(plan.bounds),
                          plan.grid.empty() ? elements_.layout().grid() : grid_of(plan));
     }
-    PrefetchPattern prefetch(Pattern pattern, const Stencil& stencil, const Prefetch& how) override {
-        switch (pattern) {
-            case Pattern::row_wise:
-                return elements_.prefetch_row_wise(how);
-            case Pattern::column_wise:
-                return elements_.prefetch_column_wise(how);
-            case Pattern::transpose:
-                require_matrix(N);
-                return prefetch_transposed(how);
-            default:
-                return elements_.prefetch_stencil(stencil, how);
-        }
+    PrefetchPattern prefetch_stencil(const Stencil& stencil, const Prefetch& how) override {
+        return elements_.prefetch_stencil(stencil, how);
     }
     PrefetchPattern prefetch_lines(std::size_t dimension, const Prefetch& how) override {
         return elements_.prefetch_lines(dimension, how);

@@ -112,20 +112,6 @@ void WideArray::assign(const AnyArray& from, std::span<const std::size_t> axes) 
     units_->assign(*other->units_, of_units);
 }
 
-PrefetchPattern WideArray::prefetch(Pattern pattern, const Stencil& stencil, const Prefetch& how) {
-    switch (pattern) {
-        case Pattern::row_wise:
-            return prefetch_lines(dimensions_ - 1, how);
-        case Pattern::column_wise:
-            return prefetch_lines(0, how);
-        case Pattern::transpose:
-            require_matrix(dimensions_);
-            return prefetch_transposed(how);
-        default:
-            return units_->prefetch(pattern, of_units(stencil), how);
-    }
-}
-
 std::unique_ptr<AnyGather> WideArray::make_gather(Indices /*indices*/) const {
     throw Error("gather of elements of " + std::to_string(element_bytes_) + " bytes",
                 "elements of 1, 2, 4, 8 and 16 bytes have it", "use take(), or prefetch_custom");

@@ -99,7 +99,9 @@ class WideArray final : public WideElements {
     void fill(const void* value) override;
     void assign(const AnyArray& from, std::span<const std::size_t> axes) override;
     void resize(const Plan& plan) override { units_->resize(planned(plan)); }
-    PrefetchPattern prefetch(Pattern pattern, const Stencil& stencil, const Prefetch& how) override;
+    PrefetchPattern prefetch_stencil(const Stencil& stencil, const Prefetch& how) override {
+        return units_->prefetch_stencil(of_units(stencil), how);
+    }
     PrefetchPattern prefetch_lines(std::size_t dimension, const Prefetch& how) override {
         return units_->prefetch_lines(dimension, how);
     }
