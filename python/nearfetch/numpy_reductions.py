@@ -204,29 +204,23 @@ def _average(a: Dense, axis: Any = None, weights: Any = None, *, keepdims: bool 
 # Without elements that are no number.
 
 
-def _without_nan(name: str, ufunc: np.ufunc, instead: Any) -> None:
+def _without_nan(name: str, ufunc: np.ufunc, instead: Any = None) -> None:
+    """`instead`: what takes the place of NaN; None: the ufunc leaves NaN out."""
+
     @_reduction(getattr(np, name))
     def call(array: Dense, over: Over) -> Any:
         def prepare(own: np.ndarray) -> np.ndarray:
-            return (
-                own if own.dtype.kind not in "fc" else np.where(np.isnan(own), own.dtype.type(instead), own)
-            )
+            if instead is None or own.dtype.kind not in "fc":
+                return own
+            return np.where(np.isnan(own), own.dtype.type(instead), own)
 
         return reduced(name, ufunc, array, over, prepare=prepare)
 
 
 _without_nan("nansum", np.add, 0)
 _without_nan("nanprod", np.multiply, 1)
-
-
-@_reduction(np.nanmin)
-def _nanmin(array: Dense, over: Over) -> Any:
-    return reduced("nanmin", np.fmin, array, over)
-
-
-@_reduction(np.nanmax)
-def _nanmax(array: Dense, over: Over) -> Any:
-    return reduced("nanmax", np.fmax, array, over)
+_without_nan("nanmin", np.fmin)
+_without_nan("nanmax", np.fmax)
 
 
 def _over_numbers(array: Dense, over: Over) -> Over:
