@@ -24,8 +24,8 @@ ROOT = lint.ROOT
 PRESETS = ("release", "dev", "asan", "tsan")
 # Under the thread sanitizer everything else would only be slow: one thread cannot race.
 _TSAN_TESTS = (
-    "threads|transport_contract|transport_model|array_(element|observe|parts|prefetch|random|sparse)"
-    "|cache_prefetch_buffer"
+    "threads|transport_contract|transport_model|array_(element|node_slices|observe|parts|prefetch|random)"
+    "|array_sparse|cache_prefetch_buffer|cache_version_store"
 )
 _TSAN_TARGETS = (
     "nearfetch-settings",
@@ -34,6 +34,7 @@ _TSAN_TARGETS = (
     "programs-litmus_threads",
     "programs-threads_on_mpi",
     "unit_array_element",
+    "unit_array_node_slices",
     "unit_array_observe",
     "unit_array_parts",
     "unit_array_prefetch",
@@ -41,6 +42,7 @@ _TSAN_TARGETS = (
     "unit_array_sparse",
     "unit_array_threads",
     "unit_cache_prefetch_buffer",
+    "unit_cache_version_store",
     "unit_rma_threads_test",
     "unit_pgas_threads_test",
     "unit_transport_contract_test",
