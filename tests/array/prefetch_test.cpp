@@ -250,9 +250,10 @@ TEST(Prefetching, LaterThanThePatternIsCalled) {
         for (const bool asynchronous : {true, false})
             for_each_pattern([&](const char* name, const auto& prefetch) {
                 SCOPED_TRACE(name);
-                launch(array_options(4), [&] {
+                launch(array_options(3), [&] {
                     BlockArray<long, 2> a({9, 9});
                     const auto set_all = [&](long round) {
+                        barrier();
                         a.for_each([&](const Index<2>& i, long& element) { element = value_at(i, round); });
                         barrier();
                     };
@@ -290,7 +291,6 @@ TEST(Prefetching, LaterThanThePatternIsCalled) {
                     EXPECT_EQ(prefetch_statistics().updates, entries);
                     expect_all(2);
                     // The same pattern again, and after a resize.
-                    barrier();
                     set_all(3);
                     prefetch(a, {.consistent = consistent, .later = true});
                     update();
