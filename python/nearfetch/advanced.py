@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Iterator, NamedTuple, Optional, Sequence
+from typing import Any, Iterator, NamedTuple, Optional, Sequence, Union
 
 from nearfetch.errors import IndexingError
 from nearfetch.indexing import Selection, as_numpy, column, range_of, select, word_per_dimension, words_of
 from nearfetch.numerical import np
 
-__all__ = ["Located", "locate", "places"]
+__all__ = ["Located", "Named", "is_advanced", "locate", "named_by", "places"]
 
 
 class Located(NamedTuple):
@@ -51,23 +51,42 @@ def is_advanced(key: Any) -> bool:
     return any(_is_array(word) for word in words_of(key))
 
 
-def places(key: Any, lower: Sequence[int], upper: Sequence[int]) -> tuple[np.ndarray, tuple[int, ...]]:
-    """The indices that a key names, one by one; of a basic key, too.
+class Named(NamedTuple):
+    """What a key names in each dimension: its arrays and integers are broadcast together."""
 
-    Returns rows of one number per dimension in the order of the result, and its shape, as numpy defines
-    it: arrays and integers are broadcast together, and stand where they are side by side, else first.
-    Negative indices are as in `select`. Raises IndexingError out of bounds, for shapes that cannot be
-    broadcast, for masks of another shape, and for other keys.
+    parts: tuple[Union[range, np.ndarray], ...]
+    """The indices of a slice, or an array of indices that broadcasts to `together`."""
+    together: tuple[int, ...]
+    """The shape of the arrays and integers."""
+    before: int
+    """How many of the slices stand before these in the result."""
+
+    @property
+    def sliced(self) -> list[int]:
+        """The dimensions that have a slice."""
+        return [at for at, part in enumerate(self.parts) if isinstance(part, range)]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Of the result, as numpy defines it."""
+        extents = tuple(len(self.parts[at]) for at in self.sliced)
+        return extents[: self.before] + self.together + extents[self.before :]
+
+
+def named_by(key: Any, lower: Sequence[int], upper: Sequence[int]) -> Named:
+    """What a key names of an array with these bounds; of a basic key, too.
+
+    Arrays and integers stand where they are side by side in the result, else first. Negative indices are as
+    in `select`. Raises IndexingError out of bounds, for shapes that cannot be broadcast, for masks of another
+    shape, and for other keys.
     """
     from_zero = not any(lower)
-    named = tuple(_unmasked(key, lower, upper))
-    words = word_per_dimension(named, len(lower))
+    unmasked = tuple(_unmasked(key, lower, upper))
+    words = word_per_dimension(unmasked, len(lower))
     parts = []
     for dimension, (word, begin, end) in enumerate(zip(words, lower, upper)):
-        if isinstance(word, slice):
-            parts.append(_numbers(range_of(word, begin, end, from_zero, dimension)))
-        else:
-            parts.append(column(word, begin, end, from_zero, dimension))
+        read = range_of if isinstance(word, slice) else column
+        parts.append(read(word, begin, end, from_zero, dimension))
     chosen = [at for at, word in enumerate(words) if not isinstance(word, slice)]
     try:
         together = np.broadcast_shapes(*(parts[at].shape for at in chosen))
@@ -75,17 +94,25 @@ def places(key: Any, lower: Sequence[int], upper: Sequence[int]) -> tuple[np.nda
         raise IndexingError(
             f"indices of different shapes ({problem}): use arrays that can be broadcast together"
         ) from None
-    sliced = len(words) - len(chosen)
-    before = chosen[0] if chosen and _side_by_side(named) else 0
-    seen = 0
-    for dimension, word in enumerate(words):
-        behind = sliced - before
-        if isinstance(word, slice):
-            axis = seen if seen < before else seen + len(together)
-            behind = sliced + len(together) - axis - 1
+    return Named(tuple(parts), together, chosen[0] if chosen and _side_by_side(unmasked) else 0)
+
+
+def places(key: Any, lower: Sequence[int], upper: Sequence[int]) -> tuple[np.ndarray, tuple[int, ...]]:
+    """The indices that a key names, one by one; of a basic key, too.
+
+    Returns rows of one number per dimension in the order of the result, and its shape. Raises IndexingError
+    as `named_by`.
+    """
+    named = named_by(key, lower, upper)
+    dimensions, seen, columns = len(named.shape), 0, []
+    for part in named.parts:
+        behind = dimensions - named.before - len(named.together)
+        if isinstance(part, range):
+            behind = dimensions - 1 - seen - (len(named.together) if seen >= named.before else 0)
             seen += 1
-        parts[dimension] = parts[dimension].reshape(parts[dimension].shape + (1,) * behind)
-    known = np.broadcast_arrays(*parts)
+            part = np.arange(part.start, part.stop, part.step, dtype=np.int64)
+        columns.append(part.reshape(part.shape + (1,) * behind))
+    known = np.broadcast_arrays(*columns)
     return np.stack([one.reshape(-1) for one in known], axis=1), known[0].shape
 
 
@@ -93,10 +120,6 @@ def _side_by_side(words: Sequence[Any]) -> bool:
     """Whether no slice or ellipsis is between arrays and integers."""
     chosen = [at for at, word in enumerate(words) if not (isinstance(word, slice) or word is Ellipsis)]
     return chosen[-1] - chosen[0] + 1 == len(chosen)
-
-
-def _numbers(one: range) -> np.ndarray:
-    return np.arange(one.start, one.stop, one.step, dtype=np.int64)
 
 
 def _unmasked(key: Any, lower: Sequence[int], upper: Sequence[int]) -> Iterator[Any]:

@@ -19,7 +19,7 @@ import sys
 from typing import Any, Iterator, Optional, Sequence, Union
 
 from nearfetch.advanced import locate, places
-from nearfetch.assigning import assign_elements, copy_elements, start_copy
+from nearfetch.assigning import assign_elements, assign_masked, copy_elements, start_copy
 from nearfetch.bulk_access import ArrayTransfer, BulkAccess
 from nearfetch.dense import BLOCK, BLOCK_CYCLIC, CYCLIC, ArrayLayout, Dense
 from nearfetch.elements import bytes_of, checked_dtype, without_padding
@@ -125,8 +125,8 @@ class DistributedArray(ArrayPrefetching, BulkAccess, NumpyMethods):
         """Writes an element, or what numpy selects: `value` is broadcast and converted as in numpy.
 
         Of an index that an array names twice the last value counts. With a distributed mask each rank writes
-        the scalar `value` to its own elements. A distributed value is collective: each rank reads what it
-        is to own of it. Messages and errors are those of reading.
+        a scalar to its own elements; another value is collective. A distributed value is collective: each
+        rank reads what it is to write of it. Messages and errors are those of reading.
         """
         try:
             self._cell[0] = value
@@ -136,11 +136,11 @@ class DistributedArray(ArrayPrefetching, BulkAccess, NumpyMethods):
             if self._write(key):
                 return
         self._check_no_field(key)
+        if isinstance(key, Dense):
+            assign_masked(self, key, value)
+            return
         if isinstance(value, Dense):
             assign_elements(self, key, value)
-            return
-        if isinstance(key, Dense):
-            self._put_masked(key, value)
             return
         named = locate(key, self._lower, self._upper)
         values = named.packed(self._values(named.shape, value))

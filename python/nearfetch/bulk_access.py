@@ -13,7 +13,7 @@ from typing import Any, Callable, Optional, Sequence, Union
 from nearfetch.advanced import locate, places
 from nearfetch.dense import Dense
 from nearfetch.elements import bytes_of, view_of
-from nearfetch.errors import Error, IndexingError
+from nearfetch.errors import Error
 from nearfetch.indexing import scattered
 from nearfetch.numerical import np
 from nearfetch.reductions import axes_of
@@ -204,16 +204,6 @@ class BulkAccess(Dense):
         made = np.empty(shape, self._dtype)
         np.copyto(made, values)
         return made
-
-    def _put_masked(self, mask: Dense, value: Any) -> None:
-        """Writes a scalar to own elements where a distributed mask is true."""
-        if mask.dtype != bool or np.ndim(value) != 0:
-            raise IndexingError(
-                f"values of shape {np.shape(value)} for an index by a {type(mask).__name__} of {mask.dtype} "
-                "(a rank knows only its own part of it): use a mask and a scalar, or np.copyto(a, values, "
-                "where=mask)"
-            )
-        np.copyto(self, value, where=mask)
 
     def _kind(self) -> str:
         # The native side computes with numbers in native byte order.

@@ -31,7 +31,7 @@ from nearfetch.numerical import np
 from nearfetch.numpy_registry import implements
 from nearfetch.reductions import axes_of
 
-__all__ = ["in_blocks", "put_rows", "raveled", "reshaped", "squeezed", "transposed"]
+__all__ = ["in_blocks", "put_rows", "raveled", "read_rows", "reshaped", "squeezed", "transposed"]
 
 _PORTION_BYTES = 8 << 20
 """Of so many rows of the own part the new places are in memory at a time."""
@@ -313,6 +313,14 @@ def put_rows(made: Dense, rows: np.ndarray, values: np.ndarray) -> None:
     if values.size:
         packed = np.ascontiguousarray(rows, np.int64), np.ascontiguousarray(values)
         made._native.put([], [], [], *(bytes_of(one) for one in packed))
+
+
+def read_rows(array: Dense, rows: np.ndarray) -> np.ndarray:
+    """The elements at these indices, of one number for each dimension. One-sided."""
+    found = np.empty(len(rows), array.dtype)
+    if found.size:
+        array._native.get([], [], [], bytes_of(np.ascontiguousarray(rows, np.int64)), bytes_of(found))
+    return found
 
 
 def _made(

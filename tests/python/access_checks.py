@@ -110,9 +110,6 @@ def masks() -> None:
         barrier()
         same(array, new)
         same(array[array > 3][...], new[new > 3])
-        refused(
-            lambda array=array: array.__setitem__(array > 3, [1, 2]), "use a mask and a scalar", IndexError
-        )
         barrier()
 
 

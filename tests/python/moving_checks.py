@@ -283,7 +283,6 @@ def wrong_uses() -> None:
     array, other = BlockArray((4, 5)), CyclicArray(4)
     array.fill(1)
     for call, words, kind in (
-        (lambda: array.__setitem__([0, 1], other), "use slices", IndexError),
         (lambda: array.__setitem__(4, other), "index 4 of dimension 0", IndexError),
         (lambda: array.put([0], other), "np.asarray()", nearfetch.Error),
         (lambda: array.put_async(0, other), "np.asarray()", nearfetch.Error),

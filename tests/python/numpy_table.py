@@ -65,6 +65,10 @@ def _assigned(
     return call
 
 
+def _assigned_where(value: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda x: _assigned(x.mask, value)(x)
+
+
 def _with_out(call: Callable[..., Any], dtype: Any = None) -> Callable[[Any], Any]:
     return lambda x: call(x, out=np.zeros_like(call(x), dtype=dtype))
 
@@ -334,6 +338,13 @@ TABLE = [
         "a[::-2] = a row",
         _assigned(np.s_[::-2], lambda x: np.sum(_rows(x), axis=0, keepdims=True), _rows),
     ),
+    Operation(MOVED, "a[array] = rows", _assigned(np.s_[[0, -1]], lambda x: x.c[:1] * 2)),
+    Operation(
+        MOVED, "v[array] = other", _assigned(np.s_[[5, 2, 5, -1]], lambda x: x.other[7:11], lambda x: x.v)
+    ),
+    Operation(MOVED, "a[mask] = b[mask]", _assigned_where(lambda x: x.b[x.mask])),
+    Operation(TWICE, "a[mask] = c[mask]", _assigned_where(lambda x: x.c[x.mask])),
+    Operation(MOVED, "a[mask] = wrong count", _assigned_where(lambda x: np.ravel(x.b))),
     Operation(MOVED, "a[...] = wrong shape", _assigned(..., lambda x: np.concatenate([x.b, x.b]))),
     Operation(PRODUCTS, "m @ k", lambda x: x.m @ x.k),
     Operation(PRODUCTS, "np.dot(m, k)", lambda x: np.dot(x.m, x.k)),
@@ -352,8 +363,6 @@ TABLE = [
     Operation(REFUSED, "np.diff prepend", lambda x: np.diff(x.a, prepend=0)),
     Operation(REFUSED, "np.sum axis out= numpy", lambda x: np.sum(x.m, axis=0, out=np.zeros(23))),
     Operation(REFUSED, "np.var mean=", lambda x: np.var(x.a, mean=0)),
-    Operation(REFUSED, "a[array] = b", _assigned(np.s_[[0, -1]], lambda x: x.b)),
-    Operation(REFUSED, "a[mask] = b", lambda x: x.a.__setitem__(x.mask, x.b)),
     Operation(REFUSED, "a.put of b", lambda x: x.a.put([0, 1], x.v)),
     Operation(REFUSED, "np.einsum", lambda x: np.einsum("ij->i", x.m)),
     Operation(REFUSED, "np.tensordot", lambda x: np.tensordot(x.m, x.k, 1)),

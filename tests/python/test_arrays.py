@@ -12,6 +12,7 @@ CHECKS = [
         "access",
         "array",
         "array_api",
+        "assigning",
         "changing",
         "constructor",
         "halo",
