@@ -30,7 +30,8 @@ greater greater_equal hypot imag isfinite isinf isnan less less_equal log log10 
 logical_and logical_not logical_or logical_xor maximum minimum multiply negative nextafter not_equal positive
 real reciprocal remainder round sign signbit sin sinh sqrt square subtract tan tanh trunc
 all any argmax argmin broadcast_arrays broadcast_shapes broadcast_to can_cast count_nonzero diff expand_dims
-flip isin matmul max mean min moveaxis nonzero prod reshape result_type roll squeeze stack sum where
+flip isin matmul max mean min moveaxis nonzero prod repeat reshape result_type roll searchsorted squeeze stack
+sum tensordot tile where
 """)
 """numpy's, which distributed arrays have by its protocols."""
 

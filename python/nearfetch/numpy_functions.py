@@ -7,6 +7,7 @@ import functools
 import inspect
 from typing import Any, Sequence
 
+from nearfetch import contractions, covariances, differences  # noqa: F401 - they register functions
 from nearfetch.cumulative import accumulate
 from nearfetch.dense import Dense
 from nearfetch.elementwise import converted, elementwise, filled, write
@@ -177,7 +178,7 @@ def _inner(a: Any, b: Any, /) -> Any:
 
 @implements(np.outer)
 def _outer(a: Any, b: Any) -> Any:
-    return outer("outer", a, b)
+    return outer("outer", *(np.ravel(one) if np.ndim(one) > 1 else one for one in (a, b)))
 
 
 @implements(np.linalg.norm)

@@ -14,9 +14,11 @@ from nearfetch import numpy_functions as functions
 from nearfetch import numpy_reductions as reductions
 from nearfetch.cumulative import cumprod, cumsum
 from nearfetch.dense import Dense
+from nearfetch.diagonals import diagonal, trace
 from nearfetch.elements import Elements
 from nearfetch.elementwise import converted, elementwise
 from nearfetch.errors import Error
+from nearfetch.mapped import repeated
 from nearfetch.numerical import np
 from nearfetch.numpy_registry import call_function
 from nearfetch.rearranging import reshaped, squeezed, transposed
@@ -136,6 +138,8 @@ class NumpyMethods(np.lib.mixins.NDArrayOperatorsMixin, Dense):
 
     flatten = ravel
     squeeze = squeezed
+    diagonal = diagonal
+    repeat = repeated
 
     # Element by element.
 
@@ -170,6 +174,7 @@ class NumpyMethods(np.lib.mixins.NDArrayOperatorsMixin, Dense):
     cumprod = cumprod
     nonzero = nonzero
     argsort = argsort
+    trace = trace
     dot = functions.dot
 
     # The array API standard.

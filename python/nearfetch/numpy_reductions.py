@@ -11,12 +11,12 @@ import functools
 import inspect
 from typing import Any, Callable, Optional
 
-from nearfetch.dense import Dense, checked_operand, collective, shape_of
+from nearfetch.dense import Dense, check_operand, checked_operand, collective, part_of, shape_of
 from nearfetch.errors import Error
 from nearfetch.native import _native
 from nearfetch.numerical import np
 from nearfetch.numpy_registry import implements
-from nearfetch.reductions import Over, arg_extreme, mean, reduced, variance
+from nearfetch.reductions import Over, arg_extreme, mean, reduced, rows_of_all, variance
 
 __all__ = ["REDUCED", "all_", "any_", "argmax", "argmin", "max_", "mean_", "min_", "prod", "reduce", "std"]
 __all__ += ["sum_", "var"]
@@ -251,36 +251,51 @@ def _nanstd(array: Dense, over: Over, **more: Any) -> Any:
 
 @implements(np.histogram)
 def _histogram(
-    a: Dense, bins: Any = 10, range: Any = None, density: Optional[bool] = None
+    a: Dense, bins: Any = 10, range: Any = None, density: Optional[bool] = None, weights: Any = None
 ) -> tuple[np.ndarray, np.ndarray]:
     if isinstance(bins, str):
         raise Error(
             f"histogram with bins={bins!r} (the rule looks at all elements): give their number or edges"
         )
+    _check_weights("histogram", a, weights)
     if range is None and np.ndim(bins) == 0:
         range = (min_(a), max_(a))
-    own, edges = np.histogram(a.local, bins, range)
-    with collective("histogram", edges.tolist()):
-        counts = _added_up("histogram", a, own)
+    edges = np.histogram_bin_edges(np.empty(0, a.dtype), bins, range)
+    with collective("histogram", a._layout, edges.tolist(), weights is None):
+        own, _ = np.histogram(a.local, bins, range, weights=_own_weights(a, weights))
+        counts = rows_of_all("histogram", a, own).sum(axis=0, dtype=own.dtype)
     return (counts / counts.sum() / np.diff(edges) if density else counts), edges
 
 
 @implements(np.bincount)
-def _bincount(x: Dense, /, *, minlength: int = 0) -> np.ndarray:
+def _bincount(x: Dense, /, weights: Any = None, minlength: int = 0) -> np.ndarray:
     if x.ndim != 1 or x.dtype.kind not in "iu":
         raise Error(f"bincount of {x.dtype} {x.shape} (it counts the whole numbers of a vector): use such")
+    _check_weights("bincount", x, weights)
     if x.size and min_(x) < 0:
         raise Error("bincount of negative numbers (it counts from 0): add what is missing")
     length = max(minlength, int(max_(x)) + 1 if x.size else 0)
-    own = np.bincount(x.local, minlength=length)
-    with collective("bincount", length):
-        return _added_up("bincount", x, own) if length else own
+    with collective("bincount", x._layout, length, weights is None):
+        own = np.bincount(x.local, _own_weights(x, weights), minlength=length)
+        return rows_of_all("bincount", x, own).sum(axis=0)
 
 
-def _added_up(what: str, array: Dense, own: np.ndarray) -> np.ndarray:
-    """The sums of all ranks' numbers."""
-    everyone = array._of_all_ranks(what, own.astype(np.int64).view(f"V{8 * own.size}"))
-    return everyone.view(np.int64).reshape(-1, own.size).sum(axis=0)
+def _check_weights(what: str, array: Dense, weights: Any) -> None:
+    if weights is None:
+        return
+    if shape_of(checked_operand(what, weights)) != array.shape:
+        raise Error(
+            f"{what} with weights= of shape {np.shape(weights)} (there is one for each element, "
+            f"{array.shape}): use as many"
+        )
+    check_operand(array, weights)
+
+
+def _own_weights(array: Dense, weights: Any) -> Any:
+    """Those of own elements. In a collective."""
+    if isinstance(weights, Dense):
+        _native.barrier()
+    return None if weights is None else part_of(array, checked_operand("weights", weights))
 
 
 # Comparisons of whole arrays: the same answer on all ranks.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""New arrays with the elements of others in other places: shifted, reversed, joined, in another shape.
+"""New arrays with the elements of others in other places: transposed, joined, in another shape.
 
 Each rank reads what its own part of the result needs, or, where a shape changes, writes its own elements to
 where they are to be. So no rank holds more than its share. All of them are collective and make copies.
@@ -31,7 +31,8 @@ from nearfetch.numerical import np
 from nearfetch.numpy_registry import implements
 from nearfetch.reductions import axes_of
 
-__all__ = ["in_blocks", "put_rows", "raveled", "read_rows", "reshaped", "squeezed", "transposed"]
+__all__ = ["in_blocks", "made_from", "own_places", "put_rows", "raveled", "read_product", "read_rows"]
+__all__ += ["reshaped", "squeezed", "transposed"]
 
 _PORTION_BYTES = 8 << 20
 """Of so many rows of the own part the new places are in memory at a time."""
@@ -54,7 +55,7 @@ def transposed(a: Dense, axes: Optional[Sequence[int]] = None) -> Dense:
         wanted = [made._own_indices(order.index(axis)) for axis in range(a.ndim)]
         return a._read_product(wanted).transpose(order)
 
-    return _made("transpose", a, layout, read, order)
+    return made_from("transpose", a, layout, read, order)
 
 
 @implements(np.swapaxes)
@@ -79,78 +80,6 @@ if hasattr(np, "matrix_transpose"):  # from numpy 2.0 on
         return _swapaxes(x, -1, -2)
 
 
-@implements(np.flip)
-def _flip(m: Dense, axis: Any = None) -> Dense:
-    axes = axes_of(m, axis)
-
-    def read(made: Dense) -> np.ndarray:
-        wanted = list(made.local_indices)
-        for along in axes:
-            first, end = m.bounds[along]
-            wanted[along] = (first + end - 1 - wanted[along])[::-1]
-        return np.flip(_read(m, wanted), axes)
-
-    return _made("flip", m, m._layout, read, axes)
-
-
-implements(np.fliplr)(lambda m: _flip(m, 1))
-implements(np.flipud)(lambda m: _flip(m, 0))
-
-
-@implements(np.roll)
-def _roll(a: Dense, shift: Any, axis: Any = None) -> Dense:
-    if axis is None and a.ndim > 1:
-        raise Error(
-            f"roll of {a.ndim} dimensions without an axis (elements would go on in the next row): give axis= "
-            "or use np.roll(a.ravel(), shift)"
-        )
-    named = [0] if axis is None else np.atleast_1d(axis).tolist()
-    shifts = [0] * a.ndim
-    for one, by in zip(*np.broadcast_arrays(named, shift)):
-        (dimension,) = axes_of(a, int(one))
-        shifts[dimension] += operator.index(by)
-
-    def read(made: Dense) -> np.ndarray:
-        wanted = [
-            (own - first - by) % (end - first) + first
-            for own, (first, end), by in zip(made.local_indices, a.bounds, shifts)
-        ]
-        if a._layout.block:
-            return a[np.ix_(*wanted)]
-        # They descend once in each dimension: pieces of them are at regular distances.
-        cuts = [[0, *(np.flatnonzero(np.diff(one) < 0) + 1), one.size] for one in wanted]
-        found = np.empty_like(made.local)
-        for at in np.ndindex(*(len(one) - 1 for one in cuts)):
-            piece = tuple(slice(one[n], one[n + 1]) for one, n in zip(cuts, at))
-            found[piece] = _read(a, [one[part] for one, part in zip(wanted, piece)])
-        return found
-
-    return _made("roll", a, a._layout, read, shifts)
-
-
-@implements(np.diff)
-def _diff(a: Dense, n: int = 1, axis: int = -1) -> Dense:
-    (along,) = axes_of(a, axis)
-    for _ in range(operator.index(n)):
-        a = _difference(a, along)
-    return a
-
-
-def _difference(array: Dense, axis: int) -> Dense:
-    first, end = array.bounds[axis]
-    layout = array._layout.with_bounds(axis, (first, max(first, end - 1)))
-    subtract = np.not_equal if array.dtype == bool else np.subtract
-
-    def read(made: Dense) -> np.ndarray:
-        wanted = list(made.local_indices)
-        lower = _read(array, wanted)
-        wanted[axis] = wanted[axis] + 1
-        return subtract(_read(array, wanted), lower)
-
-    dtype = subtract(np.empty(0, array.dtype), np.empty(0, array.dtype)).dtype
-    return _made("diff", array, layout, read, axis, dtype=dtype)
-
-
 @implements(np.concatenate)
 def _concatenate(
     arrays: Sequence[Any], /, axis: Optional[int] = 0, *, dtype: Any = None, casting: str = "same_kind"
@@ -163,7 +92,7 @@ def _concatenate(
     ends = np.cumsum([one.shape[along] for one in given]).tolist()
 
     def write(made: Dense) -> None:
-        places = _places(made)
+        places = own_places(made)
         for one, end in zip(given, ends):
             first = end - one.shape[along]
             at = np.flatnonzero((places[along] >= first) & (places[along] < end))
@@ -174,7 +103,7 @@ def _concatenate(
     first = model.bounds[along][0]
     layout = model._layout.with_bounds(along, (first, first + ends[-1]))
     kind = _joint_dtype(given, dtype, casting)
-    return _filled("concatenate", model, layout, kind, write, along, [_said(one) for one in given])
+    return filled_by("concatenate", model, layout, kind, write, along, [_said(one) for one in given])
 
 
 @implements(np.stack)
@@ -188,13 +117,13 @@ def _stacked(what: str, given: Sequence[Any], model: Dense, axis: int, dtype: An
     along = _new_axis(what, axis, model.ndim)
 
     def write(made: Dense) -> None:
-        places = _places(made)
+        places = own_places(made)
         del places[along]
         for number, one in enumerate(given):
             made.local[(slice(None),) * along + (number,)] = _read_places(one, places)
 
     layout = model._layout.with_axis(along, len(given))
-    return _filled(what, model, layout, dtype, write, along, [_said(one) for one in given])
+    return filled_by(what, model, layout, dtype, write, along, [_said(one) for one in given])
 
 
 @implements(np.hstack)
@@ -236,9 +165,9 @@ def squeezed(a: Dense, axis: Any = None) -> Any:
     def read(made: Dense) -> np.ndarray:
         own = iter(made.local_indices)
         wanted = [np.array([a.bounds[at][0]]) if at in axes else next(own) for at in range(a.ndim)]
-        return _read(a, wanted).reshape(made.local.shape)
+        return read_product(a, wanted).reshape(made.local.shape)
 
-    return _made("squeeze", a, a._layout.without(axes, False), read, axes)
+    return made_from("squeeze", a, a._layout.without(axes, False), read, axes)
 
 
 @implements(np.broadcast_to)
@@ -250,7 +179,7 @@ def _broadcast_to(array: Dense, shape: Any) -> Dense:
         raise Error(
             f"broadcast_to of the shape {array.shape} to {wanted} (it does not fit): use one that does"
         )
-    return _made("broadcast_to", array, in_blocks(wanted), lambda made: part_of(made, array))
+    return made_from("broadcast_to", array, in_blocks(wanted), lambda made: part_of(made, array))
 
 
 @implements(np.broadcast_arrays)
@@ -289,7 +218,7 @@ def _reshaped(what: str, array: Dense, shape: tuple[int, ...]) -> Dense:
     if not 1 <= len(shape) <= 4:
         raise Error(f"{what} to {len(shape)} dimensions (arrays have 1 to 4): use as many")
     strides = [int(np.prod(array.shape[at + 1 :], dtype=object)) for at in range(array.ndim)]
-    numbers = [one * stride for one, stride in zip(_places(array), strides)]
+    numbers = [one * stride for one, stride in zip(own_places(array), strides)]
 
     def write(made: Dense) -> None:
         own, within = array.local, functools.reduce(np.add.outer, numbers[1:], np.zeros((), np.int64))
@@ -299,7 +228,7 @@ def _reshaped(what: str, array: Dense, shape: tuple[int, ...]) -> Dense:
             rows = np.stack(np.unravel_index(number, shape), axis=1) if len(shape) > 1 else number
             put_rows(made, rows, own[first : first + step])
 
-    return _filled(what, array, in_blocks(shape), array.dtype, write, shape)
+    return filled_by(what, array, in_blocks(shape), array.dtype, write, shape)
 
 
 def in_blocks(shape: Sequence[int]) -> ArrayLayout:
@@ -323,7 +252,7 @@ def read_rows(array: Dense, rows: np.ndarray) -> np.ndarray:
     return found
 
 
-def _made(
+def made_from(
     what: str,
     array: Dense,
     layout: ArrayLayout,
@@ -337,10 +266,10 @@ def _made(
         if made.local.size:
             made.local[...] = read(made)
 
-    return _filled(what, array, layout, array.dtype if dtype is None else dtype, write, *said)
+    return filled_by(what, array, layout, array.dtype if dtype is None else dtype, write, *said)
 
 
-def _filled(
+def filled_by(
     what: str, array: Dense, layout: ArrayLayout, dtype: Any, write: Callable[[Dense], None], *said: Any
 ) -> Dense:
     """A new array to which each rank writes its part. Collective under the name `what`."""
@@ -352,12 +281,12 @@ def _filled(
     return made
 
 
-def _read(array: Dense, indices: Sequence[np.ndarray]) -> np.ndarray:
+def read_product(array: Dense, indices: Sequence[np.ndarray]) -> np.ndarray:
     """The elements at all combinations of indices, which ascend in each dimension. One-sided."""
     return array[key_of(indices)]
 
 
-def _places(array: Dense) -> list[np.ndarray]:
+def own_places(array: Dense) -> list[np.ndarray]:
     """Own indices, counted from 0 whatever the bounds."""
     return [own - first for own, (first, _) in zip(array.local_indices, array.bounds)]
 
@@ -396,5 +325,5 @@ def _said(operand: Any) -> Any:
 def _read_places(operand: Any, places: Sequence[np.ndarray]) -> np.ndarray:
     """The operand's elements at these indices, counted from 0."""
     if isinstance(operand, Dense):
-        return _read(operand, [one + first for one, (first, _) in zip(places, operand.bounds)])
+        return read_product(operand, [one + first for one, (first, _) in zip(places, operand.bounds)])
     return operand[key_of(places)]

@@ -26,7 +26,7 @@ from nearfetch.errors import Error, IndexingError
 from nearfetch.native import _native
 from nearfetch.numerical import np
 
-__all__ = ["Over", "arg_extreme", "axes_of", "combined", "mean", "reduced", "variance"]
+__all__ = ["Over", "arg_extreme", "axes_of", "combined", "mean", "reduced", "rows_of_all", "variance"]
 
 Columns = Sequence[np.ndarray]
 """Results of the parts that have elements, along the last axis."""
@@ -256,6 +256,15 @@ def _combined_over(
         result.local[...] = combine(columns, counts[some]).reshape(result.local.shape)
     _native.barrier()
     return result
+
+
+def rows_of_all(what: str, array: Dense, own: np.ndarray) -> np.ndarray:
+    """What each rank gives, along a new first axis. All give the same shape and dtype. In a collective."""
+    packed = np.ascontiguousarray(own).reshape(-1)
+    if not packed.size:
+        return np.empty((_native.ranks(), *own.shape), own.dtype)
+    everyone = array._of_all_ranks(what, packed.view(f"V{packed.nbytes}"))
+    return everyone.view(own.dtype).reshape(-1, *own.shape)
 
 
 def _counts(array: Dense, axes: Sequence[int]) -> np.ndarray:

@@ -13,12 +13,13 @@ from __future__ import annotations
 from typing import Any, Callable, Optional
 
 from nearfetch.dense import BLOCK, ArrayLayout, Dense, collective, new_array, redistributed
+from nearfetch.elementwise import elementwise
 from nearfetch.errors import Error
 from nearfetch.native import _native
 from nearfetch.numerical import np
 from nearfetch.numpy_registry import implements
 from nearfetch.rearranging import in_blocks, raveled
-from nearfetch.reductions import axes_of
+from nearfetch.reductions import axes_of, rows_of_all
 from nearfetch.selecting import masked
 
 __all__ = ["argsort", "sort"]
@@ -100,14 +101,14 @@ def _in_order(what: str, layout: ArrayLayout, columns: list[np.ndarray]) -> Dens
     """The last of the own columns in the order of the first one, over all ranks, as a vector in blocks."""
     rank, ranks = _native.rank(), _native.ranks()
     made = new_array(layout, columns[-1].dtype)
-    lengths = _all_of(what, made, np.array([columns[0].size]))[:, 0]
+    lengths = rows_of_all(what, made, np.array([columns[0].size]))[:, 0]
     columns = _sorted_by_first(columns)
     run = columns[0]
     each_rank = ArrayLayout(BLOCK, ((0, ranks), (0, int(lengths.max()))), (ranks, 1), ())
     runs = [new_array(each_rank, column.dtype) for column in columns]
     for one, column in zip(runs, columns):
         one.local[0, : run.size] = column
-    cuts = _all_of(what, made, _cuts(what, made, run, lengths))
+    cuts = rows_of_all(what, made, _cuts(what, made, run, lengths))
     _native.barrier()
     pieces = [(at, slice(int(one[rank]), int(one[rank + 1]))) for at, one in enumerate(cuts)]
     taken = [np.concatenate([one[piece] for piece in pieces]) for one in runs]
@@ -128,7 +129,7 @@ def _cuts(what: str, array: Dense, run: np.ndarray, lengths: np.ndarray) -> np.n
     """Where the own run is cut: from cut r up to cut r + 1 it goes to rank r."""
     rank, ranks = _native.rank(), _native.ranks()
     at = np.arange(ranks) * lengths[:, np.newaxis] // ranks
-    samples = _all_of(what, array, run[at[rank]] if run.size else np.zeros(ranks, run.dtype))
+    samples = rows_of_all(what, array, run[at[rank]] if run.size else np.zeros(ranks, run.dtype))
     some = lengths > 0
     if not some.any():
         return np.zeros(ranks + 1, np.int64)
@@ -144,10 +145,24 @@ def _cuts(what: str, array: Dense, run: np.ndarray, lengths: np.ndarray) -> np.n
     return np.array([*cuts, run.size], np.int64)
 
 
-def _all_of(what: str, array: Dense, own: np.ndarray) -> np.ndarray:
-    """One row from each rank; all have the same length."""
-    packed = np.ascontiguousarray(own).view(f"V{own.nbytes}")
-    return array._of_all_ranks(what, packed).view(own.dtype).reshape(-1, own.size)
+@implements(np.searchsorted)
+def _searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
+    if sorter is not None or (isinstance(a, Dense) and isinstance(v, Dense)):
+        raise Error(
+            "searchsorted with sorter=, or of distributed values in a distributed array (where a value "
+            "belongs is known to other ranks): use np.asarray() of one of them"
+        )
+    if isinstance(v, Dense):
+
+        def searchsorted(own: np.ndarray) -> np.ndarray:
+            return np.searchsorted(a, own, side)
+
+        return elementwise(searchsorted, [v])
+    if a.ndim != 1:
+        raise Error(f"searchsorted in {a.ndim} dimensions (a vector is in order): use a.ravel()")
+    own = np.asarray(np.searchsorted(a.local, v, side))  # parts of an ordered vector are in order
+    with collective("searchsorted", a._layout, str(a.dtype), side, own.shape):
+        return rows_of_all("searchsorted", a, own).sum(axis=0)
 
 
 # Distinct values.

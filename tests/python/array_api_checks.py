@@ -84,6 +84,9 @@ def functions() -> None:
         (xp.any(x > 19), np.bool_(True)),
         (xp.sort(-x, axis=0, descending=True), -model),
         (xp.argsort(x % 3, axis=0, descending=True), np.argsort(-(model % 3), axis=0, kind="stable")),
+        (xp.repeat(x, 2, axis=1), np.repeat(model, 2, axis=1)),
+        (xp.tile(x, (2, 1)), np.tile(model, (2, 1))),
+        (xp.tensordot(x, x, axes=((1,), (1,))), model @ model.T),
         (xp.unique_values(x % 5), np.unique(model % 5)),
         (xp.unique_counts(x % 4).counts, np.unique(model % 4, return_counts=True)[1]),
     ):
@@ -108,7 +111,7 @@ def questions() -> None:
     assert xp.isdtype(x.dtype, "real floating") and not xp.isdtype(x.dtype, ("integral", xp.float64))
     assert xp.finfo(x).bits == 32 and xp.iinfo(xp.int16).max == 32767
     assert xp.result_type(x, xp.float64) == "f8" and xp.can_cast(x, xp.float64)
-    for name in ("repeat", "unique_all", "take", "linalg", "fft", "no_such_name"):
+    for name in ("unstack", "unique_all", "take", "linalg", "fft", "no_such_name"):
         assert not hasattr(xp, name)
     for call, words, kind in (
         (lambda: xp.take, "use numpy's function of np.asarray(a)", AttributeError),

@@ -32,9 +32,9 @@ DEGENERATE = ((1,), (2, 1), (1, 7, 2))
 OTHER = {BlockArray: CyclicArray, CyclicArray: BlockArray, BlockCyclicArray: BlockArray}
 
 
-def made(kind: type, model: np.ndarray) -> Any:
+def made(kind: type, model: np.ndarray, **more: Any) -> Any:
     """The model's elements in a distributed array."""
-    more = {"block": [3] * model.ndim} if kind is BlockCyclicArray else {}
+    more = more or ({"block": [3] * model.ndim} if kind is BlockCyclicArray else {})
     array = kind(model.shape, model.dtype, **more)
     array.local[...] = model[np.ix_(*array.local_indices)]
     barrier()
@@ -52,10 +52,12 @@ def operands(kind: type, shape: tuple[int, ...], dtype: str) -> tuple[SimpleName
     model = SimpleNamespace(a=values(*shape), b=values(*shape), c=values(*shape), mask=values(*shape) == 4)
     model.v, model.w, model.m, model.k = values(301), values(301), values(37, 23), values(23, 31)
     model.other, model.n, model.row, model.y = model.v, values(*shape), values(shape[-1]), values(23)
-    model.one = 1
+    model.s, model.few, model.ordered = values(29, 29), values(3, 301), np.sort(model.v)
+    model.rows, model.one = model.m, 1
     distributed = SimpleNamespace(**vars(model))
-    for name in ("a", "b", "mask", "v", "w", "m", "k"):
+    for name in ("a", "b", "mask", "v", "w", "m", "k", "s", "few", "ordered"):
         setattr(distributed, name, made(kind, getattr(model, name)))
+    distributed.rows = made(BlockArray, model.rows, grid=(ranks(), 1))
     for name in ("c", "other"):
         setattr(distributed, name, made(OTHER[kind], getattr(model, name)))
     return model, distributed
@@ -114,7 +116,7 @@ def one(operation: Any, model: SimpleNamespace, distributed: SimpleNamespace, bo
         return
     try:
         expected = operation.call(model)
-    except (TypeError, ValueError, ZeroDivisionError) as problem:
+    except (TypeError, ValueError, IndexError, ZeroDivisionError) as problem:
         # numpy refuses it for this dtype or shape; here it fails in the same way in all ranks.
         try:
             operation.call(distributed)

@@ -16,6 +16,7 @@ CHECKS = [
         "changing",
         "constructor",
         "halo",
+        "mapped",
         "misuse",
         "moving",
         "numpy",
