@@ -149,17 +149,22 @@ def _save_dense(what: str, target: Format, array: DistributedArray) -> None:
     writers = target.writers()
     exchange(f"{what} by {writers} ranks")
 
+    boxes = list(boxes_of(kind.shape, box, _native.rank(), writers)) if _native.rank() < writers else []
+
     def write(partial: str) -> None:
         if _native.rank() < writers:
-            boxes = list(boxes_of(kind.shape, box, _native.rank(), writers))
             with target.writing(partial, kind) as write_box:
                 each(boxes, kind.dtype.itemsize, what, lambda box: write_box(box, _owners_values(array, box)))
+
+    def write_together(partial: str, remedy: str) -> None:
+        together(what, lambda: target.prepare(partial), remedy)
+        together(what, lambda: write(partial), remedy)
 
     replace(
         what,
         target.path,
         lambda partial: target.create(partial, kind, box),
-        lambda partial, remedy: together(what, lambda: write(partial), remedy),
+        write_together,
         is_folder=target.is_folder,
     )
 

@@ -59,6 +59,9 @@ class Format(ABC):
     def create(self, partial: str, kind: Kind, box: tuple[int, ...]) -> None:
         """Makes `partial`, which is going to replace the file, with an array that `writing` fills."""
 
+    def prepare(self, partial: str) -> None:  # noqa: B027 - most formats need nothing
+        """Raises what keeps this rank from writing `partial`, before `writing` in which ranks may wait."""
+
     @abstractmethod
     def writing(self, partial: str, kind: Kind) -> contextlib.AbstractContextManager[Write]:
         """Writes boxes to the array in `partial`. At the end they have left this process."""
@@ -200,6 +203,12 @@ class Hdf5(Format):
                 file.create_dataset(name, kind.shape, kind.dtype, chunks=self.chunks, dcpl=early)
             except TypeError as problem:
                 raise self.unsupported(kind, problem) from problem
+
+    def prepare(self, partial: str) -> None:
+        """Where all ranks open the file, one that cannot would leave the others in the call."""
+        if self.writers() > 1:
+            communicator()
+            os.close(os.open(partial, os.O_RDWR))
 
     @contextlib.contextmanager
     def writing(self, partial: str, kind: Kind) -> Iterator[Write]:

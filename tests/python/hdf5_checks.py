@@ -26,6 +26,7 @@ MPI4PY_LIBMPI=/usr/lib/x86_64-linux-gnu/libmpich.so.12.
 from __future__ import annotations
 
 import contextlib
+import resource
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -123,8 +124,32 @@ def main(folder):
     return formats.Hdf5("", None, None).writers()
 
 
+@contextlib.contextmanager
+def no_communicator():
+    """The last rank has none, and so cannot open a file with the others."""
+    known = formats.communicator
+
+    def fail():
+        raise OSError("no communicator")
+
+    if rank() == ranks() - 1:
+        formats.communicator = fail
+    yield
+    formats.communicator = known
+
+
+@contextlib.contextmanager
+def no_more_files():
+    """The last rank may not open any."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if rank() == ranks() - 1:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (0, hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
 def fails(folder):
-    """One rank fails while the file is open; the old one stays as it was."""
+    """One rank fails while the file is open, or before all open it; the old one stays as it was."""
     path, array = folder / "kept.h5", CyclicArray((40, 3))
     array.fill(2)
     save(path, array)
@@ -138,14 +163,22 @@ def fails(folder):
                 raise OSError("broken")
             yield write
 
+    def is_refused(*words):
+        try:
+            save(path, array)
+        except Error as problem:
+            assert all(word in str(problem) for word in ("is as it was", *words)), problem
+        else:
+            raise AssertionError("it was saved")
+
     formats.Hdf5.writing = broken
-    try:
-        save(path, array)
-    except Error as problem:
-        assert "is as it was" in str(problem) and "broken" in str(problem), problem
-    else:
-        raise AssertionError("it was saved")
+    is_refused("broken")
     formats.Hdf5.writing = writing
+    last = f"rank {ranks() - 1}"
+    with no_communicator():
+        is_refused(last, "no communicator")
+    with no_more_files():
+        is_refused(last, "Too many open files")
     same(load(path), np.full((40, 3), 2.0))
     save(path, BlockArray(3))
     assert sorted(found.name for found in folder.glob("kept*")) == ["kept.h5"]
