@@ -26,6 +26,7 @@
 #include <memory>
 #include <nearfetch/array.hpp>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace [[gnu::visibility("default")]] nearfetch {
@@ -121,6 +122,56 @@ std::shared_ptr<StrategySelector> make_strategy_selector();
 void gather(const std::map<Rank, GatherPart>& parts, const std::function<Slice(Rank)>& part_of,
             std::byte* elements, StrategySelector& selector, Code pack);
 
+/// The elements of a Gather: whose they are, and where they stand in its buffer.
+class GatherPlan {
+  public:
+    /// \param locate locate(index) is the owner of an element, and its position in the owner's part
+    template <class Locate>
+    GatherPlan(DistinctIndices distinct, std::uint64_t element_bytes, const Locate& locate) {
+        distinct.for_each([&](std::int64_t i) {
+            const auto [owner, position] = locate(i);
+            parts_[owner].add(position);
+        });
+        for (auto& [owner, part] : parts_)
+            elements_ += part.complete(elements_, element_bytes);
+        check_gathered(elements_);
+        positions_ = distinct.positions([&](std::int64_t i) {
+            const auto [owner, position] = locate(i);
+            return static_cast<std::uint32_t>(parts_[owner].local_index(position));
+        });
+        for (auto& [owner, part] : parts_)
+            part.release_positions();
+    }
+
+    /// How many elements the buffer has.
+    std::uint64_t elements() const { return elements_; }
+    /// Of each index: its element's in the buffer.
+    const std::vector<std::uint32_t>& positions() const { return positions_; }
+    /// As gather().
+    void fetch(const std::function<Slice(Rank)>& part_of, std::byte* elements, Code pack) const {
+        gather(parts_, part_of, elements, *strategy_selector_, pack);
+    }
+
+  private:
+    std::map<Rank, GatherPart> parts_;
+    std::uint64_t elements_ = 0;
+    std::vector<std::uint32_t> positions_;
+    /// of this Gather alone
+    std::shared_ptr<StrategySelector> strategy_selector_ = make_strategy_selector();
+};
+
+/// The distinct ones of the first dimension's indices. \param check check(index) throws Error out of bounds
+template <std::size_t N, Distribution D, class Check>
+DistinctIndices distinct_indices(const Layout<N, D>& layout, std::span<const std::int64_t> indices,
+                                 const Check& check) {
+    Index<N> index = layout.bounds().lower;
+    for (const std::int64_t i : indices) {
+        index[0] = i;
+        check(index);
+    }
+    return {indices, layout.bounds().lower[0], layout.bounds().extent(0)};
+}
+
 }  // namespace detail
 
 /// \tparam D the array's distribution
@@ -131,26 +182,15 @@ class Gather {
     /// \param indices into the array, in any order, repeats allowed
     /// \throws Error for an index out of bounds, and for more than 2^32 distinct indices
     Gather(const DistributedArray<T, 1, D>& array, std::span<const std::int64_t> indices)
-        : array_(array), layout_(array.layout()) {
-        for (const std::int64_t i : indices)
-            array.check({i});
-        detail::DistinctIndices distinct(indices, layout_.bounds().lower[0], layout_.bounds().extent(0));
-        distinct.for_each([&](std::int64_t i) {
-            const Location<1> location = layout_.locate({i});
-            parts_[location.rank].add(location.position);
-        });
-        std::uint64_t elements = 0;
-        for (auto& [owner, part] : parts_)
-            elements += part.complete(elements, sizeof(T));
-        detail::check_gathered(elements);
-        elements_ = detail::Buffer<T>(elements);
-        positions_ = distinct.positions([&](std::int64_t i) {
-            const Location<1> location = layout_.locate({i});
-            return static_cast<std::uint32_t>(parts_[location.rank].local_index(location.position));
-        });
-        for (auto& [owner, part] : parts_)
-            part.release_positions();
-    }
+        : array_(array),
+          layout_(array.layout()),
+          plan_(detail::distinct_indices(layout_, indices, [&](const Index<1>& i) { array.check(i); }),
+                sizeof(T),
+                [this](std::int64_t i) {
+                    const Location<1> location = layout_.locate({i});
+                    return std::pair(location.rank, location.position);
+                }),
+          elements_(plan_.elements()) {}
     Gather(const Gather&) = delete;
     Gather& operator=(const Gather&) = delete;
     Gather(Gather&&) noexcept = default;
@@ -160,30 +200,91 @@ class Gather {
     /// \throws Error when the array was resized
     void update() {
         if (array_.layout() != layout_) detail::gathered_is_resized();
-        detail::gather(
-            parts_, [this](Rank owner) { return array_.part_of(owner); },
-            reinterpret_cast<std::byte*>(elements_.data()), *strategy_selector_, &detail::pack_at_owner);
+        plan_.fetch([this](Rank owner) { return array_.part_of(owner); },
+                    reinterpret_cast<std::byte*>(elements_.data()), &detail::pack_at_owner);
     }
 
     /// The number of indices.
-    std::size_t size() const { return positions_.size(); }
+    std::size_t size() const { return plan_.positions().size(); }
     /// The array's element of the k-th index, as of the last update().
-    const T& operator[](std::size_t k) const { return elements_[positions_[k]]; }
+    const T& operator[](std::size_t k) const { return elements_[plan_.positions()[k]]; }
 
     /// elements()[positions()[k]] is the element of the k-th index. For libraries that take their own index
     /// array.
-    std::span<const std::uint32_t> positions() const { return positions_; }
+    std::span<const std::uint32_t> positions() const { return plan_.positions(); }
     /// The distinct elements, owner by owner. Gaps between them may be present too, with older values.
     std::span<const T> elements() const { return elements_.span(); }
 
   private:
     const DistributedArray<T, 1, D>& array_;
     Layout<1, D> layout_;
-    std::map<Rank, detail::GatherPart> parts_;
+    detail::GatherPlan plan_;
     detail::Buffer<T> elements_;
-    std::vector<std::uint32_t> positions_;
-    /// of this Gather alone
-    std::shared_ptr<StrategySelector> strategy_selector_ = detail::make_strategy_selector();
+};
+
+/// In place of an element type: the rows of a matrix.
+template <class T>
+struct Row;
+
+/// Repeated reads of whole rows of a matrix, whose columns are not distributed. A row is an element.
+template <class T, Distribution D>
+class Gather<Row<T>, D> {
+  public:
+    /// As for elements. \param rows indices of the first dimension
+    /// \throws Error, too, if the columns are distributed
+    Gather(const DistributedArray<T, 2, D>& array, std::span<const std::int64_t> rows)
+        : array_(array),
+          layout_(array.layout()),
+          plan_(detail::distinct_indices(layout_, rows, [&](const Index<2>& i) { array.check(i); }),
+                row_bytes(),
+                [this](std::int64_t i) {
+                    const Location<2> first = layout_.locate({i, layout_.bounds().lower[1]});
+                    return std::pair(first.rank, first.position / columns());
+                }),
+          elements_(plan_.elements() * static_cast<std::uint64_t>(columns())) {}
+    Gather(const Gather&) = delete;
+    Gather& operator=(const Gather&) = delete;
+    Gather(Gather&&) noexcept = default;
+
+    /// As for elements.
+    void update() {
+        if (array_.layout() != layout_) detail::gathered_is_resized();
+        const auto part_of = [this](Rank owner) {
+            detail::Slice part = array_.part_of(owner);
+            for (auto* shape : {&part.part, &part.extent})
+                *shape = {1, 1, 1, (*shape)[2]};
+            part.element_bytes = row_bytes();
+            return part;
+        };
+        plan_.fetch(part_of, reinterpret_cast<std::byte*>(elements_.data()), &detail::pack_at_owner);
+    }
+
+    /// The number of indices.
+    std::size_t size() const { return plan_.positions().size(); }
+    /// The k-th row as of the last update().
+    std::span<const T> operator[](std::size_t k) const {
+        const auto count = static_cast<std::size_t>(columns());
+        return elements_.span().subspan(plan_.positions()[k] * count, count);
+    }
+
+    /// As for elements; positions count rows.
+    std::span<const std::uint32_t> positions() const { return plan_.positions(); }
+    /// The distinct rows, one after the other.
+    std::span<const T> elements() const { return elements_.span(); }
+
+  private:
+    std::int64_t columns() const { return layout_.bounds().extent(1); }
+    std::uint64_t row_bytes() const {
+        if (layout_.grid()[1] != 1)
+            throw Error("Gather: rows of a matrix whose columns are distributed", "a row is of one rank",
+                        "make it on a grid of one column");
+        return sizeof(T) * static_cast<std::uint64_t>(columns());
+    }
+
+    const DistributedArray<T, 2, D>& array_;
+    Layout<2, D> layout_;
+    detail::GatherPlan plan_;
+    detail::Buffer<T> elements_;
 };
 
 }  // namespace nearfetch

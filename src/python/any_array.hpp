@@ -52,7 +52,7 @@ class AnyArray : public AnyAccesses {
     virtual Observation observed() const = 0;
     virtual Observation prefetch_observed(const Prefetch& how) = 0;
     virtual PrefetchTransfer prefetch_stencil_async(const Stencil& stencil, const Prefetch& how) = 0;
-    /// The array outlives it. \pre one dimension. \throws Error as Gather
+    /// The array outlives it. Of two dimensions it has rows. \throws Error as Gather, and for more dimensions
     virtual std::unique_ptr<AnyGather> make_gather(Indices indices) const = 0;
 };
 

@@ -73,10 +73,10 @@ class ArrayOf final : public AccessesOf<Bytes, N, D> {
         return elements_.prefetch_stencil_async(stencil, how);
     }
     std::unique_ptr<AnyGather> make_gather(Indices indices) const override {
-        if constexpr (N == 1)
-            return std::make_unique<GatherOf<Bytes, D>>(elements_, indices);
+        if constexpr (N <= 2)
+            return std::make_unique<GatherOf<Bytes, N, D>>(elements_, indices);
         else
-            return nullptr;
+            throw Error("gather from an array of more than two dimensions");
     }
 
   private:

@@ -112,11 +112,6 @@ void WideArray::assign(const AnyArray& from, std::span<const std::size_t> axes) 
     units_->assign(*other->units_, of_units);
 }
 
-std::unique_ptr<AnyGather> WideArray::make_gather(Indices /*indices*/) const {
-    throw Error("gather of elements of " + std::to_string(element_bytes_) + " bytes",
-                "elements of 1, 2, 4, 8 and 16 bytes have it", "use take(), or prefetch_custom");
-}
-
 WideElements::UnitPlaces::UnitPlaces(const WideElements& array, const Places& of) {
     if (of.box.lower.empty()) {
         indices = array.all_units(of.indices);

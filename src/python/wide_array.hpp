@@ -116,7 +116,10 @@ class WideArray final : public WideElements {
     PrefetchTransfer prefetch_stencil_async(const Stencil& stencil, const Prefetch& how) override {
         return units_->prefetch_stencil_async(of_units(stencil), how);
     }
-    std::unique_ptr<AnyGather> make_gather(Indices indices) const override;
+    /// Elements are rows of units.
+    std::unique_ptr<AnyGather> make_gather(Indices indices) const override {
+        return units_->make_gather(indices);
+    }
 
   private:
     detail::Agreement agreement_;

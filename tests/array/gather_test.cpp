@@ -179,6 +179,42 @@ TEST(ArrayGather, ElementsOfAnySize) {
     });
 }
 
+template <class D>
+void check_rows(const Index<2>& block) {
+    DistributedArray<long, 2, D> a(Box<2>({-2, 5}, {9, 8}), {ranks(), 1}, block);
+    const Indices rows{8, -2, 3, 8, 0, 1};
+    Gather<Row<long>, D> gathered(a, rows);
+    EXPECT_EQ(gathered.elements().size() % 3, 0u) << "rows are whole";
+    for (long round = 1; round <= 2; ++round) {
+        barrier();
+        a.for_each([&](const Index<2>& i, long& element) { element = value_at(i, round); });
+        barrier();
+        gathered.update();
+        ASSERT_EQ(gathered.size(), rows.size());
+        for (std::size_t k = 0; k < rows.size(); ++k) {
+            ASSERT_EQ(gathered[k].size(), 3u);
+            for (std::size_t column = 0; column < 3; ++column)
+                EXPECT_EQ(gathered[k][column],
+                          value_at(Index<2>{rows[k], 5 + static_cast<std::int64_t>(column)}, round));
+        }
+    }
+    barrier();
+}
+
+TEST(ArrayGather, OfRowsHasThemWhole) {
+    for (const Rank count : {1, 2, 3, 5})
+        launch(array_options(count), [] {
+            check_rows<Block>({1, 1});
+            check_rows<Cyclic>({1, 1});
+            check_rows<BlockCyclic>({2, 3});
+            BlockArray<long, 2> columns(Box<2>({0, 0}, {4, 6}), {1, ranks()});
+            if (ranks() > 1)
+                EXPECT_THROW((Gather<Row<long>, Block>(columns, Indices{0})), Error);
+            else
+                EXPECT_EQ((Gather<Row<long>, Block>(columns, Indices{0})).size(), 1u);
+        });
+}
+
 TEST(ArrayGather, NamesWhatIsWrong) {
     for (const std::int64_t outside : {-1, 10})
         EXPECT_NE(failure([=](auto& a) {

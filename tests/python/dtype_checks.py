@@ -329,6 +329,34 @@ def updates():
     barrier()
 
 
+def gathers(dtype):
+    """Gathered elements have the values of the last update, of any size; an owner is asked once."""
+    random = np.random.default_rng(rank())
+    count = 40 * ranks()
+    for array in arrays((count,), dtype):
+        for named in (random.integers(-count, count, (6, 5)), np.zeros((0, 3), int), np.arange(count)[::-1]):
+            gathered = array.gather(named)
+            assert (gathered.shape, gathered.dtype) == (named.shape, array.dtype)
+            expected = np.zeros(named.shape, dtype)
+            for seed in range(2):
+                model = valued((count,), dtype, seed)
+                array.local[...] = model[array.local_indices[0]]
+                barrier()
+                same(np.asarray(gathered), expected)
+                before = statistics()
+                gathered.update()
+                after = statistics()
+                sent = sum(after[word] - before[word] for word in ("get_messages", "calls"))
+                # Of fewer runs than these an owner is asked for each; there is one of all.
+                assert sent <= (1 if named.size == count else 30) * (ranks() - 1)
+                expected = model[named]
+                same(np.asarray(gathered), expected)
+                same(np.asarray(gathered.elements[gathered.positions]), expected)
+                barrier()
+    array.resize(count + 1)
+    refused(gathered.update, "make another Gather")
+
+
 def wrong_dtypes():
     """They change nothing."""
     refused(lambda: BlockArray(3, "O"), "Python's objects stay in their process")
@@ -340,7 +368,7 @@ def wrong_dtypes():
     refused(lambda: BlockArray((2, 2), "(2,2,2)f4"), "there are arrays of 1 to 4")
     wide = BlockArray((4, 4), "S20")
     refused(BlockArray((2, 3, 2), "S20").prefetch_transpose, "a matrix has two")
-    refused(lambda: BlockArray(4, "S20").gather([0]), "use take()")
+    refused(lambda: BlockArray(4, "S20").gather([4]), "index 4 of dimension 0", IndexError)
     refused(lambda: wide.assign(BlockArray((4, 4), "S21")), "same dtype")
     refused(lambda: wide.contribute((0, 0), b"x"), "numbers are combined")
     refused(lambda: wide[4, 0], "use one of these", IndexError)
@@ -374,6 +402,7 @@ def main(made):
             reads_and_writes(shape, dtype)
             whole_arrays(shape, dtype)
         prefetched(((7,), (5, 4))[number % 2], dtype)
+        gathers(dtype)
         in_files((5, 3), dtype, folder)
     with_numpy()
     fields()

@@ -145,7 +145,7 @@ def operands_that_do_not_fit():
         (lambda: np.diff(array, prepend=0), "unexpected keyword argument 'prepend'"),
         (lambda: array @ BlockArray((5, 2, 2)), "vectors and matrices"),
         (lambda: np.matmul(array, 3), "vectors and matrices"),
-        (lambda: np.outer(array, array), "they are vectors"),
+        (lambda: np.outer(array, 3), "they are vectors"),
         (lambda: BlockArray((0, 3)).min(axis=0), "without elements"),
     ):
         if words is None:
