@@ -78,7 +78,7 @@ def _gradient(f: Dense, *varargs: Any, axis: Any = None, edge_order: int = 1) ->
 
 def _spacings(array: Dense, axes: Sequence[int], given: Sequence[Any]) -> list[Spacing]:
     if any(isinstance(one, Dense) for one in (array, *given)[1:]) or not isinstance(array, Dense):
-        refuse("numpy.gradient by coordinates")
+        refuse("numpy.gradient with coordinates")
     spacings: list[Spacing] = [np.asarray(one)[()] for one in (given or [1.0])]
     if len(spacings) == 1 and spacings[0].ndim == 0:
         spacings *= len(axes)
@@ -125,7 +125,7 @@ def _slopes(array: Dense, layout: ArrayLayout, axis: int, spacing: Spacing, orde
 def _trapezoid(y: Dense, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
     """The sum of elements that are weighted by half the distance of their neighbours."""
     if not isinstance(y, Dense):
-        refuse("numpy.trapezoid by coordinates")
+        refuse("numpy.trapezoid with x=")
     (along,) = axes_of(y, axis)
     x = checked_operand("trapezoid", x)
     x = x if x is None or isinstance(x, Dense) else np.asarray(x)
@@ -148,7 +148,7 @@ def _trapezoid(y: Dense, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
         return np.multiply(own, weights).astype(kind.dtype)
 
     if isinstance(x, Dense):
-        # All have written x; nobody has to wait for those that read it, as for any operand.
+        # From here on what all have written to x is read.
         with collective("trapezoid", y._layout, x._layout, str(x.dtype)):
             _native.barrier()
     return reduced("trapezoid", np.add, y, Over(axis=along, dtype=kind.dtype), prepare=weighted)

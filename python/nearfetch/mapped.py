@@ -119,7 +119,7 @@ def _with_shape(layout: ArrayLayout, shape: Sequence[int]) -> ArrayLayout:
 @implements(np.tile)
 def _tile(A: Dense, reps: Any) -> Dense:
     if not isinstance(A, Dense):
-        refuse("numpy.tile by")
+        refuse("numpy.tile with reps=")
     counts = [operator.index(one) for one in (reps if np.iterable(reps) else (reps,))]
     counts = [1] * (A.ndim - len(counts)) + counts
     if min(counts) < 0 or len(counts) > 4:
@@ -145,7 +145,7 @@ def repeated(a: Dense, repeats: Any, axis: Optional[int] = None) -> Dense:
     `repeats`: a number, or a numpy array with one for each index of the axis. Raises Error for others.
     """
     if not isinstance(a, Dense) or isinstance(repeats, Dense):
-        refuse("numpy.repeat by counts")
+        refuse("numpy.repeat with repeats=")
     if axis is None:
         a, axis = raveled("repeat", a), 0
     (along,) = axes_of(a, axis)
