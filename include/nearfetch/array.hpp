@@ -63,24 +63,23 @@ class DistributedArray : public detail::ScatteredAccess<DistributedArray<T, N, D
     class Element;
 
     /// Zero-initialised. Collective. The memory is reused when the array has ended in all ranks and a later
-    /// allocation finds no other. \param block of each dimension, for BlockCyclic
-    /// \throws Error for invalid bounds, grid or blocks, and for a grid that does not have all ranks; in all
+    /// allocation finds no other. \param block of each dimension, for BlockCyclic \param halo for with_halo()
+    /// \throws Error for invalid bounds, grid or blocks, for a grid that does not have all ranks, and for
+    /// room for a halo where the grid cuts another dimension than the first, or parts are no blocks; in all
     /// ranks, when one of them has no memory
     explicit DistributedArray(const Box<N>& bounds,
                               const std::array<Rank, N>& grid = balanced_grid<N>(ranks()),
-                              const Index<N>& block = Layout<N, D>::ones(),
-                              const Where& where = Where::current())
-        : layout_(bounds, grid, block), rank_(nearfetch::rank()), block_(block) {
-        detail::check_ranks(layout_.ranks());
-        const detail::Collective call("DistributedArray", where);
-        agreement_.check(detail::describe(layout_, block, sizeof(T)));
-        parts_ = detail::ArrayMemory<T>(static_cast<std::size_t>(layout_.most()));
-        find_own();
-        barrier();
-    }
+                              const Index<N>& block = Layout<N, D>::ones(), HaloRoom halo = {},
+                              const Where& where = Where::current());
     /// Indices from 0.
     explicit DistributedArray(const Index<N>& shape, const Where& where = Where::current())
-        : DistributedArray(Box<N>({}, shape), balanced_grid<N>(ranks()), Layout<N, D>::ones(), where) {}
+        : DistributedArray(Box<N>({}, shape), balanced_grid<N>(ranks()), Layout<N, D>::ones(), {}, where) {}
+    /// The same with room for a halo, on a grid with all ranks in the first dimension. Bounds in braces are
+    /// no HaloRoom: hence a template.
+    template <std::same_as<HaloRoom> Room>
+    DistributedArray(const Index<N>& shape, Room halo, const Where& where = Where::current())
+        : DistributedArray(Box<N>({}, shape), detail::grid_of_rows<N>(ranks()), Layout<N, D>::ones(), halo,
+                           where) {}
     DistributedArray(const DistributedArray&) = delete;
     DistributedArray& operator=(const DistributedArray&) = delete;
 
@@ -152,6 +151,11 @@ class DistributedArray : public detail::ScatteredAccess<DistributedArray<T, N, D
             box.upper[d] += own_shape_[d];
         return box;
     }
+    /// Own elements with `depth` rows before them and after them, for which the array has room: a view of
+    /// this rank's memory. Fetches these rows as get() does, and copies no own element. At the bounds there
+    /// are fewer rows, or (periodic) those of the opposite end. They stay until the next call.
+    /// \throws Error where the array has less room, see HaloRoom
+    View<T, N> with_halo(std::int64_t depth = 1, bool periodic = false);
     /// Calls visit(index, element) for each own element. One task visits them in index order. Several visit
     /// a share each, at the same time: see in_tasks(). \throws Error for less than one task
     template <std::invocable<const Index<N>&, T&> Visit>
@@ -346,6 +350,13 @@ class DistributedArray : public detail::ScatteredAccess<DistributedArray<T, N, D
     template <class Visit>
     void visit_own(Box<N> local, Visit& visit);
     std::vector<Part> parts_of(const detail::IndexProduct<N>& wanted) const;
+    /// A box that is read, and where its elements go.
+    struct Reading {
+        Box<N> box;
+        T* to;
+    };
+    /// The parts of all of them, sorted by owners.
+    std::vector<Part> parts_of(std::span<const Reading> readings) const;
     /// All that a rank owns.
     detail::Slice part_of(Rank owner) const {
         return detail::make_slice(layout_, owner, Box<N>({}, layout_.local_shape(owner)), parts_.address(),
@@ -358,25 +369,15 @@ class DistributedArray : public detail::ScatteredAccess<DistributedArray<T, N, D
     void take(const auto& layout, const auto& parts, const Axes<N>& axes = detail::in_order<N>());
     /// Refreshes the stale consistent slices of these parts.
     void refresh_stale_slices(std::span<const Part> parts) const;
+    void read_boxes(std::span<const Reading> readings, bool use_prefetched) const;
     /// Reads what is prefetched of a part. \return one flag per element: whether it was
-    void get_parts(const Box<N>& box, std::span<T> to, bool use_prefetched) const;
-    std::vector<char> get_prefetched(const Part& part, const Box<N>& box, std::span<T> to) const;
+    std::vector<char> get_prefetched(const Part& part, const Box<N>& box, T* to) const;
 
     void check(const Index<N>& i) const {
         if (!bounds().contains(i)) [[unlikely]]
             detail::out_of_bounds(i, bounds().lower, bounds().upper);
     }
-    void check(const char* what, const Box<N>& box, std::size_t size) const {
-        if (!box.empty()) {
-            Index<N> last = box.upper;
-            for (std::int64_t& i : last)
-                --i;
-            check(box.lower);
-            check(last);
-        }
-        const std::int64_t indices = box.empty() ? 0 : box.size();
-        if (static_cast<std::int64_t>(size) != indices) detail::wrong_size(what, size, indices);
-    }
+    void check(const char* what, const Box<N>& box, std::size_t size) const;
     GlobalPtr<T> pointer(const Location<N>& location) const {
         return parts_.at_rank(location.rank) + location.position;
     }
@@ -408,31 +409,12 @@ class DistributedArray : public detail::ScatteredAccess<DistributedArray<T, N, D
         return nearfetch::get(pointer(location));
     }
     /// Reads an element, if it is prefetched. \return whether it was read
-    bool read_prefetched(const Index<N>& i, const Location<N>& location, T& value) const {
-        if (!may_be_prefetched(i)) return false;
-        const auto [slice, position] = array_prefetch_.find(location.rank, location.local, location.position);
-        if (slice == nullptr) return false;
-        if constexpr (D::contiguous) array_prefetch_.remember_used(i, slice);
-        return detail::read_slice(*slice, array_prefetch_.packing(), position, value);
-    }
+    bool read_prefetched(const Index<N>& i, const Location<N>& location, T& value) const;
     void observe_read(const Location<N>& location) const {
         if (observer_ != nullptr) [[unlikely]]
             observer_->read(location.rank, location.position);
     }
-    void write_remote(const Index<N>& i, const T& value) {
-        check(i);
-        const Location<N> location = layout_.locate(i);
-        const GlobalPtr<T> there = pointer(location);
-        nearfetch::put(there, value);
-        if constexpr (D::contiguous) {
-            if (array_prefetch_.write_through_last(i, value)) return;
-        }
-        if (may_be_prefetched(i)) {
-            detail::PrefetchedSlice* const slice = array_prefetch_.write_through(
-                location.rank, location.local, location.position, value, there.address());
-            if (D::contiguous && slice != nullptr) array_prefetch_.remember_used(i, slice);
-        }
-    }
+    void write_remote(const Index<N>& i, const T& value);
     bool may_be_prefetched(const Index<N>& i) const {
         if constexpr (D::contiguous)
             return array_prefetch_.may_contain(i);
@@ -471,6 +453,7 @@ class DistributedArray : public detail::ScatteredAccess<DistributedArray<T, N, D
     Layout<N, D> layout_;
     Rank rank_;
     Index<N> block_;
+    HaloRoom halo_;
     detail::Agreement agreement_;
     detail::ArrayMemory<T> parts_;
     detail::Gathering gathering_;
@@ -493,6 +476,7 @@ using BlockCyclicArray = DistributedArray<T, N, BlockCyclic>;
 
 #include <nearfetch/detail/array/bulk.hpp>
 #include <nearfetch/detail/array/element.hpp>
+#include <nearfetch/detail/array/in_place_halo.hpp>
 #include <nearfetch/detail/array/loops.hpp>
 #include <nearfetch/detail/array/patterns.hpp>
 #include <nearfetch/detail/array/resident.hpp>

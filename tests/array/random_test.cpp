@@ -35,13 +35,15 @@ struct Wide {
 template <class D, class T = long>
 class RandomProgram {
   public:
-    RandomProgram(unsigned seed, bool consistent)
+    /// \param room of the array, which then has all ranks in its first dimension
+    RandomProgram(unsigned seed, bool consistent, HaloRoom room = {})
         : same_(seed),
           own_(100 * seed + static_cast<unsigned>(rank())),
           consistent_(consistent),
+          room_(room),
           flag_(allocate<long>(1).at_rank(0)),
-          a_(Box<2>({-2, 0}, {9, 1 + static_cast<std::int64_t>(seed % 9)}), balanced_grid<2>(ranks()),
-             {2, 1}) {
+          a_(Box<2>({-2, 0}, {9, 1 + static_cast<std::int64_t>(seed % 9)}),
+             room.rows > 0 ? std::array<Rank, 2>{ranks(), 1} : balanced_grid<2>(ranks()), {2, 1}, room) {
         set_bounds({});
     }
 
@@ -53,6 +55,7 @@ class RandomProgram {
             write_something();
             if (own_() % 3 == 0 && is_prefetched_) update();
             read_something();
+            read_halo();
             if (::testing::Test::HasFatalFailure()) return;
             most_shared_ = std::max(most_shared_, prefetch_statistics().shared_bytes);
             barrier();
@@ -218,6 +221,20 @@ class RandomProgram {
             ASSERT_EQ(value, expected) << "round " << round_ << ", fetched in " << fetched_;
         }
     }
+    /// The values of single reads.
+    void read_halo() {
+        if (room_.rows == 0) return;
+        const bool periodic = own_() % 2 == 0;
+        const View<T, 2> around =
+            a_.with_halo(static_cast<std::int64_t>(own_() % static_cast<unsigned>(room_.rows + 1)), periodic);
+        if (around.empty()) return;
+        Index<2> first = a_.layout().global(rank(), {});
+        first[0] -= (a_.local().data() - around.data()) / a_.local().strides()[0];
+        for_each_index(Box<2>({}, around.shape()), [&](const Index<2>& at) {
+            const Index<2> i = wrapped({first[0] + at[0], first[1] + at[1]}, a_.bounds());
+            ASSERT_EQ(long{around[at]}, long{a_.read(i)}) << "round " << round_;
+        });
+    }
     Index<2> some_index() {
         const Box<2>& bounds = a_.bounds();
         return {
@@ -227,6 +244,7 @@ class RandomProgram {
 
     std::mt19937 same_, own_;
     bool consistent_;
+    HaloRoom room_;
     GlobalPtr<long> flag_;
     Array a_;
     long round_ = 0;
@@ -267,6 +285,20 @@ TYPED_TEST(RandomPrograms, WithManualConsistencySeeNothingOlderThanTheLastUpdate
         SCOPED_TRACE("seed " + std::to_string(seed));
         launch(program_options(seed), [seed] { RandomProgram<TypeParam>(seed, false).run(); });
         if (this->HasFatalFailure()) return;
+    }
+}
+
+TEST(RandomProgramsInPlace, WithRoomForAHaloSeeNothingElse) {
+    for (unsigned seed = 1; seed <= 48; ++seed) {
+        SCOPED_TRACE("seed " + std::to_string(seed));
+        launch(program_options(seed), [seed] {
+            const HaloRoom room{1 + seed % 5};
+            if (seed % 3 == 0)
+                RandomProgram<Block, Wide>(seed, seed % 2 == 0, room).run();
+            else
+                RandomProgram<Block>(seed, seed % 2 == 0, room).run();
+        });
+        if (::testing::Test::HasFatalFailure()) return;
     }
 }
 

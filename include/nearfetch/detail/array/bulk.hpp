@@ -20,6 +20,32 @@ auto DistributedArray<T, N, D>::parts_of(const detail::IndexProduct<N>& wanted) 
 }
 
 template <class T, std::size_t N, Distribution D>
+auto DistributedArray<T, N, D>::parts_of(std::span<const Reading> readings) const -> std::vector<Part> {
+    if (readings.size() == 1) return parts_of(detail::product_of(readings[0].box));
+    std::vector<Part> all;
+    for (std::size_t n = 0; n < readings.size(); ++n)
+        for (Part& part : parts_of(detail::product_of(readings[n].box))) {
+            part.reading = n;
+            all.push_back(std::move(part));
+        }
+    std::ranges::stable_sort(all, {}, &Part::owner);
+    return all;
+}
+
+template <class T, std::size_t N, Distribution D>
+void DistributedArray<T, N, D>::check(const char* what, const Box<N>& box, std::size_t size) const {
+    if (!box.empty()) {
+        Index<N> last = box.upper;
+        for (std::int64_t& i : last)
+            --i;
+        check(box.lower);
+        check(last);
+    }
+    const std::int64_t indices = box.empty() ? 0 : box.size();
+    if (static_cast<std::int64_t>(size) != indices) detail::wrong_size(what, size, indices);
+}
+
+template <class T, std::size_t N, Distribution D>
 void DistributedArray<T, N, D>::fetch(std::vector<Part>& parts, bool around) {
     std::vector<detail::SliceMove> moves;
     for (Part& part : parts)
@@ -93,25 +119,30 @@ Box<N> box_of_zeros(const Box<N>& box, const std::vector<char>& numbers) {
 template <class T, std::size_t N, Distribution D>
 void DistributedArray<T, N, D>::refresh_stale_slices(std::span<const Part> parts) const {
     std::vector<detail::PrefetchedSlice*> slices;
-    for (const Part& part : parts)
-        for (detail::PrefetchedSlice* const slice : array_prefetch_.of(part.owner))
+    for (auto from = parts.begin(), end = from; from != parts.end(); from = end) {
+        const Rank owner = from->owner;
+        end = std::find_if(from, parts.end(), [&](const Part& part) { return part.owner != owner; });
+        for (detail::PrefetchedSlice* const slice : array_prefetch_.of(owner))
             // The box of a set may cover much more than its elements.
-            if (!detail::common_box(*slice, part.local).empty() &&
-                (slice->only == nullptr || part.local.shape() == layout_.local_shape(part.owner)))
+            if (std::any_of(from, end, [&](const Part& part) {
+                    return !detail::common_box(*slice, part.local).empty() &&
+                           (slice->only == nullptr || part.local.shape() == layout_.local_shape(owner));
+                }))
                 slices.push_back(slice);
+    }
     if (!slices.empty()) detail::refresh_stale(slices, array_prefetch_.packing());
 }
 
 template <class T, std::size_t N, Distribution D>
 std::vector<char> DistributedArray<T, N, D>::get_prefetched(const Part& part, const Box<N>& box,
-                                                            std::span<T> to) const {
+                                                            T* to) const {
     std::vector<char> here(static_cast<std::size_t>(part.local.size()), 0);
     const Index<N> shape = layout_.local_shape(part.owner);
     for (detail::PrefetchedSlice* const slice : array_prefetch_.of(part.owner))
         detail::for_each_common<D::contiguous>(
             *slice, part.local, shape, [&](const Index<N>& i, std::int64_t at, std::int64_t count) {
                 char* const known = here.data() + detail::position(part.local, i);
-                T* const program = to.data() + detail::position(box, layout_.global(part.owner, i));
+                T* const program = to + detail::position(box, layout_.global(part.owner, i));
                 for (std::int64_t n = 0, run = 0; n < count; n += run) {
                     const bool wanted = known[n] == 0;
                     run = std::find(known + n, known + count, wanted ? 1 : 0) - (known + n);
@@ -126,28 +157,31 @@ std::vector<char> DistributedArray<T, N, D>::get_prefetched(const Part& part, co
 template <class T, std::size_t N, Distribution D>
 void DistributedArray<T, N, D>::get(const Box<N>& box, std::span<T> to) const {
     check("get", box, to.size());
-    get_parts(box, to, true);
+    const Reading all{box, to.data()};
+    read_boxes({&all, 1}, true);
 }
 
 template <class T, std::size_t N, Distribution D>
 void DistributedArray<T, N, D>::get_from_owners(const Box<N>& box, std::span<T> to) const {
     check("get_from_owners", box, to.size());
-    get_parts(box, to, false);
+    const Reading all{box, to.data()};
+    read_boxes({&all, 1}, false);
 }
 
 template <class T, std::size_t N, Distribution D>
-void DistributedArray<T, N, D>::get_parts(const Box<N>& box, std::span<T> to, bool use_prefetched) const {
+void DistributedArray<T, N, D>::read_boxes(std::span<const Reading> readings, bool use_prefetched) const {
     struct Known {
         Box<N> local;
         std::vector<char> here;  ///< one flag per element; empty: none is prefetched
     };
-    std::vector<Part> parts = parts_of(detail::product_of(box));
+    std::vector<Part> parts = parts_of(readings);
     std::vector<Known> known(parts.size());
     if (use_prefetched) refresh_stale_slices(parts);
     for (std::size_t k = 0; k < parts.size(); ++k) {
         Part& part = parts[k];
+        const auto& [box, to] = readings[part.reading];
         if (!use_prefetched || array_prefetch_.of(part.owner).empty()) {
-            part.prepare_get(layout_, box, to.data());
+            part.prepare_get(layout_, box, to);
             continue;
         }
         known[k] = {part.local, get_prefetched(part, box, to)};
@@ -159,8 +193,9 @@ void DistributedArray<T, N, D>::get_parts(const Box<N>& box, std::span<T> to, bo
     for (std::size_t k = 0; k < parts.size(); ++k) {
         const Part& part = parts[k];
         if (part.packed.empty()) continue;
-        const auto copy = [&](std::int64_t there, std::int64_t here, std::int64_t n) {
-            std::copy_n(part.packed.data() + there, n, to.data() + here);
+        const auto& [box, to] = readings[part.reading];
+        const auto copy = [&, to = to](std::int64_t there, std::int64_t here, std::int64_t n) {
+            std::copy_n(part.packed.data() + there, n, to + here);
         };
         if (known[k].here.empty()) {
             part.for_each_row(layout_, box, copy);

@@ -3,6 +3,7 @@
 
 // Collective operations of distributed arrays, and their errors. For array.hpp; nothing here is for programs.
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -18,35 +19,46 @@ namespace [[gnu::visibility("default")]] nearfetch {
 
 namespace detail {
 
-/// Zero-initialised memory in all ranks. When all ranks have destroyed theirs, the memory is reused when
-/// there is no other. Created by the main thread of each rank, as allocate(); destroyed by any thread.
+/// Zero-initialised memory in all ranks, perhaps with room beside the elements of each. When all ranks have
+/// destroyed theirs, the memory is reused when there is no other. Created by the main thread of each rank, as
+/// allocate(); destroyed by any thread.
 template <class T>
 class ArrayMemory {
   public:
     ArrayMemory() = default;
-    /// Collective.
-    explicit ArrayMemory(std::size_t count)
-        : memory_(rank(), allocate_droppable(bytes_of<T>(count))), bytes_(bytes_of<T>(count)) {}
+    /// Collective. \param beside room for so many elements before the `count` ones, and after them
+    explicit ArrayMemory(std::size_t count, std::size_t beside = 0)
+        : memory_(rank(), allocate_droppable(bytes_with(count, beside)) + bytes_before(beside)),
+          bytes_before_(bytes_before(beside)),
+          bytes_(bytes_with(count, beside)) {}
     ArrayMemory(ArrayMemory&& other) noexcept
-        : memory_(other.memory_), bytes_(std::exchange(other.bytes_, 0)) {}
+        : memory_(other.memory_),
+          bytes_before_(other.bytes_before_),
+          bytes_(std::exchange(other.bytes_, 0)) {}
     ArrayMemory& operator=(ArrayMemory&& other) noexcept {
         std::swap(memory_, other.memory_);
+        std::swap(bytes_before_, other.bytes_before_);
         std::swap(bytes_, other.bytes_);
         return *this;
     }
     ~ArrayMemory() {
-        if (bytes_ > 0) drop(memory_.address(), bytes_);
+        if (bytes_ > 0) drop(memory_.address() - bytes_before_, bytes_);
     }
-    /// Replaces the memory. Collective; nobody may use the old memory afterwards.
-    void change(std::size_t count) {
-        const std::uint64_t there = reallocate(memory_.address(), bytes_, bytes_of<T>(count));
-        memory_ = GlobalPtr<T>(memory_.rank(), there);
-        bytes_ = bytes_of<T>(count);
+    /// Has so many elements from here on, with any values, and in other memory if there is no room.
+    /// Collective; nobody may use the old elements afterwards.
+    void change(std::size_t count, std::size_t beside) {
+        std::uint64_t begin = memory_.address() - bytes_before_;
+        if (const std::size_t wanted = bytes_with(count, beside); wanted > bytes_) {
+            begin = reallocate(begin, bytes_, wanted);
+            bytes_ = wanted;
+        }
+        bytes_before_ = bytes_before(beside);
+        memory_ = GlobalPtr<T>(memory_.rank(), begin + bytes_before_);
     }
 
     bool empty() const { return bytes_ == 0; }
-    /// Elements per rank.
-    std::size_t size() const { return bytes_ / sizeof(T); }
+    /// Elements per rank, with the room after them.
+    std::size_t size() const { return (bytes_ - bytes_before_) / sizeof(T); }
     std::uint64_t address() const { return memory_.address(); }
     /// This rank's part.
     GlobalPtr<T> own() const { return memory_; }
@@ -54,8 +66,22 @@ class ArrayMemory {
     GlobalPtr<T> at_rank(Rank other) const { return memory_.at_rank(other); }
 
   private:
-    GlobalPtr<T> memory_;
-    std::size_t bytes_ = 0;
+    /// More than there can be; three of these are still a number.
+    static constexpr std::size_t most_bytes = std::size_t{1} << 62;
+    /// Whole lines, so that elements begin where they would without room.
+    static std::size_t bytes_before(std::size_t beside) {
+        constexpr std::size_t line = 64;
+        return (std::min(bytes_of<T>(beside), most_bytes) + line - 1) / line * line;
+    }
+    static std::size_t bytes_with(std::size_t count, std::size_t beside) {
+        if (beside == 0) return bytes_of<T>(count);
+        return bytes_before(beside) + std::min(bytes_of<T>(count), most_bytes) +
+               std::min(bytes_of<T>(beside), most_bytes);
+    }
+
+    GlobalPtr<T> memory_;  ///< the first element, after the room before it
+    std::size_t bytes_before_ = 0;
+    std::size_t bytes_ = 0;  ///< of all
 };
 
 /// An array's barrier. It checks that all ranks call the same function with the same arguments.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What a(i, j) is where it may be written. Part of array.hpp.
+// What a(i, j) is where it may be written, and accesses to elements of other ranks. Part of array.hpp.
 
 #include <nearfetch/array.hpp>
 
@@ -43,5 +43,31 @@ class DistributedArray<T, N, D>::Element {
     Index<N> i_;
     T* own_;
 };
+
+template <class T, std::size_t N, Distribution D>
+bool DistributedArray<T, N, D>::read_prefetched(const Index<N>& i, const Location<N>& location,
+                                                T& value) const {
+    if (!may_be_prefetched(i)) return false;
+    const auto [slice, position] = array_prefetch_.find(location.rank, location.local, location.position);
+    if (slice == nullptr) return false;
+    if constexpr (D::contiguous) array_prefetch_.remember_used(i, slice);
+    return detail::read_slice(*slice, array_prefetch_.packing(), position, value);
+}
+
+template <class T, std::size_t N, Distribution D>
+void DistributedArray<T, N, D>::write_remote(const Index<N>& i, const T& value) {
+    check(i);
+    const Location<N> location = layout_.locate(i);
+    const GlobalPtr<T> there = pointer(location);
+    nearfetch::put(there, value);
+    if constexpr (D::contiguous) {
+        if (array_prefetch_.write_through_last(i, value)) return;
+    }
+    if (may_be_prefetched(i)) {
+        detail::PrefetchedSlice* const slice = array_prefetch_.write_through(
+            location.rank, location.local, location.position, value, there.address());
+        if (D::contiguous && slice != nullptr) array_prefetch_.remember_used(i, slice);
+    }
+}
 
 }  // namespace nearfetch

@@ -11,6 +11,7 @@
 #include <initializer_list>
 #include <iterator>
 #include <nearfetch/detail/array/slices.hpp>
+#include <span>
 #include <vector>
 
 namespace [[gnu::visibility("default")]] nearfetch {
@@ -52,12 +53,33 @@ struct Stencil {
     }
 };
 
+/// Room for a halo in each rank's memory: for so many rows before its own elements, and after them. A row has
+/// one index of the first dimension.
+struct HaloRoom {
+    std::int64_t rows = 0;
+};
+
 namespace detail {
 
 /// \throws Error unless there is one value for all dimensions, or one for each, and no depth is negative
 void check_stencil(const Stencil& stencil, std::size_t dimensions);
 /// The same for a halo. \throws Error, too, if it has no cells
 void check_halo(const Stencil& stencil, std::size_t dimensions);
+/// \throws Error unless rows of a halo would stand beside own ones without a gap
+void check_halo_room(HaloRoom room, std::span<const Rank> grid, bool contiguous);
+/// \throws Error unless there is room for a halo of this depth
+void check_halo_depth(std::int64_t depth, HaloRoom room);
+/// The elements of the room on either side, for bounds of that shape; the largest number if they cannot be
+/// counted.
+std::size_t elements_of(HaloRoom room, std::span<const std::int64_t> shape);
+/// All ranks in the first dimension.
+template <std::size_t N>
+std::array<Rank, N> grid_of_rows(Rank ranks) {
+    std::array<Rank, N> grid;
+    grid.fill(1);
+    grid[0] = ranks;
+    return grid;
+}
 
 /// The index at which a stencil reads: wrapped where it is periodic.
 template <std::size_t N>

@@ -19,6 +19,7 @@ void DistributedArray<T, N, D>::resize(const Box<N>& bounds, const std::array<Ra
                                        const Where& where) {
     const Layout<N, D> after(bounds, grid, block_);
     detail::check_ranks(after.ranks());
+    detail::check_halo_room(halo_, grid, D::contiguous);
     const detail::Collective call("resize", where);
     agreement_.check(detail::describe(after, block_, sizeof(T)));
     const std::uint64_t states = detail::check_resize(gathering_.all(resize_state()));
@@ -59,7 +60,7 @@ void DistributedArray<T, N, D>::move_to(const Layout<N, D>& after) {
     const Layout<N, D> before = layout_;
     const std::vector<Part> parts = fetch_for(after);
     barrier(std::memory_order_relaxed);
-    if (const auto most = static_cast<std::size_t>(after.most()); most > parts_.size()) parts_.change(most);
+    parts_.change(static_cast<std::size_t>(after.most()), detail::elements_of(halo_, after.bounds().shape()));
     layout_ = after;
     find_own();
     std::fill_n(reinterpret_cast<std::byte*>(own_), sizeof(T) * static_cast<std::size_t>(local().size()),

@@ -273,6 +273,7 @@ struct ArrayPart {
     Buffer<T> packed;
     T* direct = nullptr;              ///< used in place of `packed`
     std::optional<Steps> steps = {};  ///< of `direct`, if it is not packed
+    std::size_t reading = 0;          ///< which of several boxes that are read together it is a share of
 
     /// Uses the program's memory directly if the share is contiguous there.
     void prepare_put(const Layout<N, D>& layout, const Box<N>& box, T* program) {
