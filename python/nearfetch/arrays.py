@@ -13,7 +13,6 @@ array's memory is reused when the array and all views of it are gone in all rank
 
 from __future__ import annotations
 
-import itertools
 import operator
 import sys
 from typing import Any, Iterator, Optional, Sequence, Union
@@ -25,20 +24,13 @@ from nearfetch.dense import BLOCK, BLOCK_CYCLIC, CYCLIC, ArrayLayout, Dense
 from nearfetch.elements import bytes_of, checked_dtype, without_padding
 from nearfetch.errors import Error, IndexingError
 from nearfetch.gathering import Gather
-from nearfetch.indexing import pieces_of, scattered
+from nearfetch.halos import Halos, checked_halo
+from nearfetch.indexing import scattered
 from nearfetch.native import _native
 from nearfetch.numerical import np
 from nearfetch.numpy_methods import NumpyMethods
 from nearfetch.numpy_registry import refuse
-from nearfetch.prefetching import (
-    ArrayPrefetching,
-    EachDimension,
-    PrefetchPhase,
-    PrefetchTransfer,
-    depths_of,
-    for_each_dimension,
-    values_of,
-)
+from nearfetch.prefetching import ArrayPrefetching, PrefetchPhase, PrefetchTransfer
 from nearfetch.selecting import masked
 
 __all__ = [
@@ -57,7 +49,7 @@ _LIBRARIES = ("numpy", "scipy", "sklearn", "array_api_compat", "array_api_extra"
 """Those that take distributed arrays by numpy's protocols, or by the array API standard."""
 
 
-class DistributedArray(ArrayPrefetching, BulkAccess, NumpyMethods):
+class DistributedArray(Halos, ArrayPrefetching, BulkAccess, NumpyMethods):
     """The common part of all distributions; make one of the derived classes."""
 
     _distribution = BLOCK
@@ -70,6 +62,7 @@ class DistributedArray(ArrayPrefetching, BulkAccess, NumpyMethods):
         *,
         bounds: Optional[Sequence[tuple[int, int]]] = None,
         grid: Optional[Sequence[int]] = None,
+        halo: int = 0,
     ) -> None:
         """Zero-initialised. Collective.
 
@@ -78,12 +71,18 @@ class DistributedArray(ArrayPrefetching, BulkAccess, NumpyMethods):
         objects. Elements of other sizes than 1, 2, 4, 8 and 16 bytes have 1 to 3 dimensions. As in numpy,
         a dtype whose elements are arrays, such as `(float, 3)`, adds their dimensions, which are not
         distributed. `grid`: ranks in each other dimension; by default as close to a cube as possible.
+        `halo`: room for so many rows before own ones, and after them, so that `with_halo` copies no own
+        elements. That needs blocks, and a grid with all ranks in the first dimension, which is the default
+        then.
 
         Raises Error when these are invalid, or differ between ranks.
         """
         lower, upper = _bounds_of(shape, bounds)
         element = np.dtype(dtype)
         known = _numbers("grid", grid, len(lower))
+        room = checked_halo(halo)
+        if room and not known:
+            known = [_native.ranks(), *(1 for _ in lower[1:])]
         block = _numbers("block", self._given_block, len(lower))
         if element.subdtype is not None:
             element, inner = element.subdtype
@@ -91,7 +90,7 @@ class DistributedArray(ArrayPrefetching, BulkAccess, NumpyMethods):
             block = [*block, *inner] if block else []
             lower, upper = [*lower, *(0 for _ in inner)], [*upper, *inner]
         layout = ArrayLayout(self._distribution, tuple(zip(lower, upper)), tuple(known), tuple(block))
-        self._make(layout, checked_dtype(element))
+        self._make(layout, checked_dtype(element), room)
         self._agree_on_dtype()
 
     # Properties.
@@ -197,71 +196,6 @@ class DistributedArray(ArrayPrefetching, BulkAccess, NumpyMethods):
                 "use take(), or one of the patterns"
             )
         return Gather(self._native, *scattered(indices, self._lower, self._upper), self._dtype)
-
-    # Own elements.
-
-    @property
-    def local_box(self) -> tuple[slice, ...]:
-        """The slices of this rank's block: `a[a.local_box]` is a copy of `a.local`. For blocks only."""
-        if self._distribution != BLOCK:
-            raise Error(
-                f"local_box of a {type(self).__name__} (what a rank owns is no box): use local_indices"
-            )
-        own = [self._own_indices(dimension) for dimension in range(self.ndim)]
-        return tuple(slice(indices.start, indices.stop) for indices in own)
-
-    def with_halo(
-        self,
-        depth: EachDimension[int] = 1,
-        *,
-        periodic: EachDimension[bool] = False,
-        out: Optional[np.ndarray] = None,
-    ) -> tuple[np.ndarray, tuple[slice, ...]]:
-        """A copy of this rank's block with a halo of `depth`, and the indices that it covers, as slices.
-
-        `depth` and `periodic` are for all dimensions, or a sequence with one for each. A halo ends at the
-        array's bounds; where it is periodic it goes on at the opposite ones, and the slices name indices
-        beyond the bounds. `out`: memory for the copy, of that shape and the array's dtype. After
-        `prefetch_stencil` with the same arguments it needs no communication. For blocks only. Raises Error
-        for a depth below 0, and for an `out` of another shape or dtype.
-
-        >>> from nearfetch import barrier, launch
-        >>> def main():
-        ...     a = BlockArray((2, 4), dtype=int, grid=(1, 2))
-        ...     a.local[...] = np.add.outer(10 * a.local_indices[0], a.local_indices[1])
-        ...     barrier()
-        ...     around, box = a.with_halo((0, 1), periodic=(False, True))
-        ...     return around.tolist(), box[1]
-        >>> launch(main, ranks=2)[0]
-        ([[3, 0, 1, 2], [13, 10, 11, 12]], slice(-1, 3, None))
-        """
-        depths = for_each_dimension("depth", depths_of(depth), self.ndim)
-        ends = for_each_dimension("periodic", values_of(periodic), self.ndim)
-        box = []
-        for own, bounds, reach, is_periodic in zip(self.local_box, self.bounds, depths, ends):
-            lower, upper = own.start - reach, own.stop + reach
-            if own.stop <= own.start:
-                lower, upper = own.start, own.start
-            elif not is_periodic:
-                lower, upper = max(lower, bounds[0]), min(upper, bounds[1])
-            box.append(slice(lower, upper))
-        return self._read_periodic(box, out), tuple(box)
-
-    def _read_periodic(self, box: Sequence[slice], out: Optional[np.ndarray]) -> np.ndarray:
-        """The elements of a box that may go beyond the bounds, in `out` if given."""
-        shape = tuple(one.stop - one.start for one in box)
-        if out is not None and (out.shape != shape or out.dtype != self._dtype):
-            raise Error(
-                f"with_halo into an array of {out.dtype} {out.shape} (the block with its halo is "
-                f"{self._dtype} {shape}): use one of that dtype and shape"
-            )
-        pieces = [pieces_of(one, bounds) for one, bounds in zip(box, self.bounds)]
-        if out is None and all(len(each) == 1 for each in pieces):
-            return self[tuple(source for ((_, source),) in pieces)]
-        around = np.empty(shape, self._dtype) if out is None else out
-        for chosen in itertools.product(*pieces):
-            around[tuple(target for target, _ in chosen)] = self[tuple(source for _, source in chosen)]
-        return around
 
     # The whole array.
 

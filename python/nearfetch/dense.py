@@ -88,17 +88,19 @@ class Dense(Elements):
 
     _distribution: int
     _block: tuple[int, ...]
+    _halo: int
 
-    def _make(self, layout: ArrayLayout, dtype: np.dtype) -> None:
+    def _make(self, layout: ArrayLayout, dtype: np.dtype, halo: int = 0) -> None:
         """Zero-initialised. Collective."""
         self._dtype = dtype
+        self._halo = halo
         self._lower = [first for first, _ in layout.bounds]
         self._upper = [end for _, end in layout.bounds]
         is_block_cyclic = self._distribution == BLOCK_CYCLIC
         self._block = layout.block or (len(layout.bounds) if is_block_cyclic else 0) * (1,)
         self._begin(
             _native.Array(
-                self._distribution, dtype.itemsize, self._lower, self._upper, layout.grid, layout.block
+                self._distribution, dtype.itemsize, self._lower, self._upper, layout.grid, layout.block, halo
             )
         )
 
@@ -208,11 +210,11 @@ def collective(what: str, *arguments: Any) -> Any:
     return _native.Collective(what, [int.from_bytes(said, "little")])
 
 
-def new_array(layout: ArrayLayout, dtype: Any) -> Dense:
+def new_array(layout: ArrayLayout, dtype: Any, halo: int = 0) -> Dense:
     """A zero-initialised array of this layout. In a `collective` that has the dtype among its arguments."""
     kind = Dense._kinds[layout.distribution]
     array = kind.__new__(kind)
-    array._make(layout, checked_dtype(dtype))
+    array._make(layout, checked_dtype(dtype), halo)
     return array
 
 

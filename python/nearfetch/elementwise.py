@@ -87,7 +87,7 @@ def filled(what: str, array: Dense, dtype: Any, value: Any) -> Dense:
         raise Error(f"{what} with a distributed value (it is one value, or a numpy array): use copy()")
     known = array.dtype if dtype is None else np.dtype(dtype)
     with collective(what, array._layout, str(known)):
-        made = new_array(array._layout, known)
+        made = new_array(array._layout, known, array._halo)
         if value is not None:
             write(what, made, np.asarray(value).astype(known))
             _native.barrier()
@@ -98,7 +98,7 @@ def converted(what: str, array: Dense, dtype: Any) -> Dense:
     """A copy in another dtype. Collective under the name `what`."""
     known = np.dtype(dtype)
     with collective(what, array._layout, str(known)):
-        made = new_array(array._layout, known)
+        made = new_array(array._layout, known, array._halo)
         made.local[...] = array.local.astype(known, copy=False)
         _native.barrier()
     return made

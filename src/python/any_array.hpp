@@ -21,6 +21,7 @@ struct Plan {
     AnyBox bounds;
     std::vector<Rank> grid;           ///< empty: a balanced grid
     std::vector<std::int64_t> block;  ///< empty: 1 each
+    HaloRoom halo = {};
 };
 
 enum class Pattern : std::uint8_t { stencil, row_wise, column_wise, transpose };
@@ -32,6 +33,8 @@ class AnyArray : public AnyAccesses {
     virtual std::vector<std::int64_t> local_shape(Rank rank) const = 0;
     /// Of this rank: the elements, and the index ranges of a dimension.
     virtual std::span<std::byte> local() const = 0;
+    /// The elements with a halo around them, in place. \throws Error as DistributedArray
+    virtual std::span<std::byte> with_halo(std::int64_t depth, bool periodic) = 0;
     virtual detail::IndexRanges local_indices(std::size_t dimension) const = 0;
 
     virtual void fill(const void* value) = 0;

@@ -30,7 +30,7 @@ class Array : public Elements<AnyArray> {
 
     // The keys change under the interpreter's lock, because any thread may read them.
     void resize(const Ints& lower, const Ints& upper, const std::vector<Rank>& grid) {
-        const Plan plan{element_bytes_, box(lower, upper), grid, {}};
+        const Plan plan{element_bytes_, box(lower, upper), grid, {}, {}};
         {
             const nb::gil_scoped_release unlocked;
             any().resize(plan);
@@ -103,6 +103,13 @@ class Array : public Elements<AnyArray> {
 
     /// \param self this object's Python handle
     nb::object local(nb::handle self) const { return view(any().local(), true, self); }
+    /// \param self as above \param halo_bytes how much of the view is not the rank's own
+    nb::object with_halo(nb::handle self, std::int64_t depth, bool periodic, std::size_t halo_bytes) const {
+        AnyArray& array = any();
+        std::span<std::byte> around;
+        move_bytes(halo_bytes, [&] { around = array.with_halo(depth, periodic); });
+        return view(around, true, self);
+    }
 
   private:
     /// The elements that Python names: a box, else (with no bounds) single indices.
@@ -186,9 +193,16 @@ void define_array(nb::class_<Array>& array) {
     array.def(
         "__init__",
         [](Array* self, int kind, std::size_t element_bytes, const Ints& lower, const Ints& upper,
-           const std::vector<Rank>& grid,
-           const Ints& block) { new (self) Array(kind, {element_bytes, {lower, upper}, grid, block}); },
-        "kind"_a, "element_bytes"_a, "lower"_a, "upper"_a, "grid"_a, "block"_a);
+           const std::vector<Rank>& grid, const Ints& block, std::int64_t halo) {
+            new (self) Array(kind, {element_bytes, {lower, upper}, grid, block, {halo}});
+        },
+        "kind"_a, "element_bytes"_a, "lower"_a, "upper"_a, "grid"_a, "block"_a, "halo"_a);
+    array.def(
+        "with_halo",
+        [](nb::handle self, std::int64_t depth, bool periodic, std::size_t halo_bytes) {
+            return nb::cast<const Array&>(self).with_halo(self, depth, periodic, halo_bytes);
+        },
+        "depth"_a, "periodic"_a, "halo_bytes"_a);
     array.def("get", &Array::get, "lower"_a, "upper"_a, "steps"_a, "indices"_a, "to"_a);
     array.def("put", &Array::put, "lower"_a, "upper"_a, "steps"_a, "indices"_a, "values"_a);
     array.def("get_from_owners", &Array::get_from_owners, "lower"_a, "upper"_a, "to"_a);

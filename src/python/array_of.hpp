@@ -18,7 +18,8 @@ class ArrayOf final : public AccessesOf<Bytes, N, D> {
     using Array = DistributedArray<T, N, D>;
     using Base = AccessesOf<Bytes, N, D>;
 
-    explicit ArrayOf(const Plan& plan) : Base(box_of<N>(plan.bounds), grid_of(plan), block_of(plan)) {}
+    explicit ArrayOf(const Plan& plan)
+        : Base(box_of<N>(plan.bounds), grid_of(plan), block_of(plan), plan.halo) {}
 
     const Array& array() const noexcept { return elements_; }
 
@@ -29,10 +30,9 @@ class ArrayOf final : public AccessesOf<Bytes, N, D> {
     std::vector<std::int64_t> local_shape(Rank of) const override {
         return list(elements_.layout().local_shape(of));
     }
-    std::span<std::byte> local() const override {
-        const View<T, N> own = elements_.local();
-        if (own.empty()) return {};
-        return std::as_writable_bytes(std::span(own.data(), static_cast<std::size_t>(own.size())));
+    std::span<std::byte> local() const override { return bytes_of(elements_.local()); }
+    std::span<std::byte> with_halo(std::int64_t depth, bool periodic) override {
+        return bytes_of(elements_.with_halo(depth, periodic));
     }
     detail::IndexRanges local_indices(std::size_t dimension) const override {
         return detail::owned_ranges(elements_.layout(), rank(), dimension);
@@ -81,6 +81,11 @@ class ArrayOf final : public AccessesOf<Bytes, N, D> {
 
   private:
     using Base::elements_;
+    /// \pre contiguous
+    static std::span<std::byte> bytes_of(const View<T, N>& view) {
+        if (view.empty()) return {};
+        return std::as_writable_bytes(std::span(view.data(), static_cast<std::size_t>(view.size())));
+    }
     static std::vector<std::int64_t> list(const Index<N>& i) { return {i.begin(), i.end()}; }
     static std::array<Rank, N> grid_of(const Plan& plan) {
         if (plan.grid.empty()) return balanced_grid<N>(ranks());

@@ -13,6 +13,15 @@
 
 namespace nearfetch::python {
 
+/// Calls move(), which moves so many bytes; large ones without the interpreter's lock.
+template <class Move>
+void move_bytes(std::size_t bytes, const Move& move) {
+    constexpr std::size_t large_bytes = std::size_t{1} << 18;
+    if (bytes < large_bytes) return move();
+    const nanobind::gil_scoped_release unlocked;
+    move();
+}
+
 /// The memory of a Python object with the buffer protocol, for this object's life.
 class Buffer {
   public:
@@ -32,16 +41,12 @@ class Buffer {
     std::span<T> elements() const noexcept {
         return {static_cast<T*>(view_.buf), static_cast<std::size_t>(view_.len) / sizeof(T)};
     }
-    /// Moves of this size and more release the interpreter's lock.
     template <class Move>
     void move(const Move& move) const {
-        if (bytes().size() < large_bytes) return move();
-        const nanobind::gil_scoped_release unlocked;
-        move();
+        move_bytes(bytes().size(), move);
     }
 
   private:
-    static constexpr std::size_t large_bytes = std::size_t{1} << 18;
     Py_buffer view_{};
 };
 

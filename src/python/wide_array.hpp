@@ -93,6 +93,9 @@ class WideArray final : public WideElements {
     std::vector<Rank> grid() const override;
     std::vector<std::int64_t> local_shape(Rank of) const override;
     std::span<std::byte> local() const override { return units_->local(); }
+    std::span<std::byte> with_halo(std::int64_t depth, bool periodic) override {
+        return units_->with_halo(depth, periodic);
+    }
     detail::IndexRanges local_indices(std::size_t dimension) const override {
         return units_->local_indices(dimension);
     }

@@ -16,6 +16,7 @@ CHECKS = [
         "changing",
         "constructor",
         "halo",
+        "in_place_halo",
         "mapped",
         "misuse",
         "moving",
@@ -32,6 +33,12 @@ CHECKS = [
 def test_arrays_of_threads(checks, ranks):
     need_native()
     assert run([checks, ranks]) == f"passed {ranks}\n"
+
+
+@pytest.mark.parametrize("checks", [checks for checks in CHECKS if "halo" in checks.name])
+def test_halos_of_two_ranks(checks):
+    need_native()
+    assert run([checks, 2]) == "passed 2\n"
 
 
 @pytest.mark.parametrize("checks", CHECKS)
@@ -86,6 +93,7 @@ def test_where_owners_do_not_answer():
         "dense",
         "elements",
         "files",
+        "halos",
         "gathering",
         "numpy_functions",
         "numpy_methods",
