@@ -49,8 +49,10 @@
 
 namespace nearfetch {
 
-template <class T, Distribution D>
-class Gather;
+namespace detail {
+template <class T, std::size_t N, Distribution D, std::size_t Inner>
+class GatherBase;
+}
 template <class T, std::size_t N, Distribution D>
 class PrefetchedElement;
 
@@ -322,8 +324,8 @@ class DistributedArray : public detail::ScatteredAccess<DistributedArray<T, N, D
   private:
     template <class, std::size_t, Distribution>
     friend class DistributedArray;
-    template <class, Distribution>
-    friend class Gather;
+    template <class, std::size_t, Distribution, std::size_t>
+    friend class detail::GatherBase;
     template <class>
     friend class SparseMatrix;
     friend detail::ScatteredAccess<DistributedArray, T, N>;

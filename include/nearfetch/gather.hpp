@@ -26,6 +26,7 @@
 #include <memory>
 #include <nearfetch/array.hpp>
 #include <span>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -160,131 +161,158 @@ class GatherPlan {
     std::shared_ptr<StrategySelector> strategy_selector_ = make_strategy_selector();
 };
 
-/// The distinct ones of the first dimension's indices. \param check check(index) throws Error out of bounds
-template <std::size_t N, Distribution D, class Check>
-DistinctIndices distinct_indices(const Layout<N, D>& layout, std::span<const std::int64_t> indices,
-                                 const Check& check) {
-    Index<N> index = layout.bounds().lower;
-    for (const std::int64_t i : indices) {
-        index[0] = i;
-        check(index);
+/// The numbers of indices in a box, in index order. \throws Error out of bounds
+template <std::size_t M>
+std::vector<std::int64_t> numbers_of(const Box<M>& box, std::span<const Index<M>> indices) {
+    std::vector<std::int64_t> numbers;
+    numbers.reserve(indices.size());
+    for (const Index<M>& i : indices) {
+        if (!box.contains(i)) out_of_bounds(i, box.lower, box.upper);
+        numbers.push_back(position(box, i));
     }
-    return {indices, layout.bounds().lower[0], layout.bounds().extent(0)};
+    return numbers;
 }
 
-}  // namespace detail
-
-/// \tparam D the array's distribution
-template <class T, Distribution D = Block>
-class Gather {
+/// What a Gather of elements has (Inner = 0), and one of rows, which have all values of the last index (1).
+template <class T, std::size_t N, Distribution D, std::size_t Inner>
+class GatherBase {
   public:
-    /// Not collective. The elements are zero before the first update(). The array outlives the Gather.
-    /// \param indices into the array, in any order, repeats allowed
-    /// \throws Error for an index out of bounds, and for more than 2^32 distinct indices
-    Gather(const DistributedArray<T, 1, D>& array, std::span<const std::int64_t> indices)
-        : array_(array),
-          layout_(array.layout()),
-          plan_(detail::distinct_indices(layout_, indices, [&](const Index<1>& i) { array.check(i); }),
-                sizeof(T),
-                [this](std::int64_t i) {
-                    const Location<1> location = layout_.locate({i});
-                    return std::pair(location.rank, location.position);
-                }),
-          elements_(plan_.elements()) {}
-    Gather(const Gather&) = delete;
-    Gather& operator=(const Gather&) = delete;
-    Gather(Gather&&) noexcept = default;
+    static constexpr std::size_t dimensions = N - Inner;  ///< of the indices
+
+    GatherBase(const GatherBase&) = delete;
+    GatherBase& operator=(const GatherBase&) = delete;
+    GatherBase(GatherBase&&) noexcept = default;
 
     /// Fetches the current elements: what the owners wrote before the last barrier, or later. Not collective.
     /// A strategy selector decides whether owners pack the elements or whole ranges are fetched.
     /// \throws Error when the array was resized
     void update() {
-        if (array_.layout() != layout_) detail::gathered_is_resized();
-        plan_.fetch([this](Rank owner) { return array_.part_of(owner); },
-                    reinterpret_cast<std::byte*>(elements_.data()), &detail::pack_at_owner);
+        if (array_.layout() != layout_) gathered_is_resized();
+        const auto part_of = [this](Rank owner) {
+            Slice part = array_.part_of(owner);
+            part.element_bytes *= static_cast<std::uint64_t>(inner_);
+            part.part = part.extent = {1, 1, 1, part.elements() / inner_};
+            return part;
+        };
+        plan_.fetch(part_of, reinterpret_cast<std::byte*>(elements_.data()), &pack_at_owner);
     }
 
     /// The number of indices.
     std::size_t size() const { return plan_.positions().size(); }
-    /// The array's element of the k-th index, as of the last update().
-    const T& operator[](std::size_t k) const { return elements_[plan_.positions()[k]]; }
-
     /// elements()[positions()[k]] is the element of the k-th index. For libraries that take their own index
-    /// array.
+    /// array. Of rows they count rows.
     std::span<const std::uint32_t> positions() const { return plan_.positions(); }
     /// The distinct elements, owner by owner. Gaps between them may be present too, with older values.
     std::span<const T> elements() const { return elements_.span(); }
 
+  protected:
+    using Array = DistributedArray<T, N, D>;
+    GatherBase(const Array& array, std::span<const std::int64_t> indices)
+        requires(dimensions == 1)
+        : GatherBase(array, DistinctIndices(checked(array, indices), bounds(array).lower[0],
+                                            bounds(array).extent(0))) {}
+    GatherBase(const Array& array, std::span<const Index<dimensions>> indices)
+        requires(dimensions > 1)
+        : GatherBase(array, DistinctIndices(numbers_of(bounds(array), indices), 0, bounds(array).size())) {}
+    /// Elements of a row.
+    std::int64_t inner() const { return inner_; }
+
   private:
-    const DistributedArray<T, 1, D>& array_;
-    Layout<1, D> layout_;
-    detail::GatherPlan plan_;
-    detail::Buffer<T> elements_;
+    GatherBase(const Array& array, DistinctIndices distinct)
+        : array_(array),
+          layout_(array.layout()),
+          inner_(inner_of(layout_)),
+          plan_(std::move(distinct), sizeof(T) * static_cast<std::uint64_t>(inner_),
+                [this](std::int64_t number) {
+                    const Location<N> location = layout_.locate(first_of(number));
+                    return std::pair(location.rank, location.position / inner_);
+                }),
+          elements_(plan_.elements() * static_cast<std::uint64_t>(inner_)) {}
+
+    /// Of the indices.
+    static Box<dimensions> bounds(const Array& array) {
+        Box<dimensions> box;
+        std::copy_n(array.bounds().lower.begin(), dimensions, box.lower.begin());
+        std::copy_n(array.bounds().upper.begin(), dimensions, box.upper.begin());
+        return box;
+    }
+    static std::span<const std::int64_t> checked(const Array& array, std::span<const std::int64_t> indices) {
+        const Box<dimensions> box = bounds(array);
+        for (const std::int64_t i : indices)
+            if (!box.contains({i})) out_of_bounds(std::array{i}, box.lower, box.upper);
+        return indices;
+    }
+    static std::int64_t inner_of(const Layout<N, D>& layout) {
+        if constexpr (Inner == 0) return 1;
+        if (layout.grid()[N - 1] != 1)
+            throw Error("Gather: rows that are distributed over several ranks", "a row is of one rank",
+                        "make the array on a grid with one rank in the last dimension");
+        return std::max<std::int64_t>(1, layout.bounds().extent(N - 1));
+    }
+    /// The index of an element, or of a row's first one.
+    Index<N> first_of(std::int64_t number) const {
+        Index<N> i = layout_.bounds().lower;
+        if constexpr (dimensions == 1) {
+            i[0] = number;
+        } else {
+            const Index<dimensions> from_first = index_at(bounds(array_).shape(), number);
+            for (std::size_t d = 0; d < dimensions; ++d)
+                i[d] += from_first[d];
+        }
+        return i;
+    }
+
+    const Array& array_;
+    Layout<N, D> layout_;
+    std::int64_t inner_;
+    GatherPlan plan_;
+    Buffer<T> elements_;
 };
 
-/// In place of an element type: the rows of a matrix.
+}  // namespace detail
+
+/// \tparam D the array's distribution \tparam N its dimensions
+template <class T, Distribution D = Block, std::size_t N = 1>
+class Gather : public detail::GatherBase<T, N, D, 0> {
+  public:
+    /// Not collective. The elements are zero before the first update(). The array outlives the Gather.
+    /// \param indices into the array, in any order, repeats allowed
+    /// \throws Error for an index out of bounds, and for more than 2^32 distinct indices
+    Gather(const DistributedArray<T, 1, D>& array, std::span<const std::int64_t> indices)
+        requires(N == 1)
+        : detail::GatherBase<T, N, D, 0>(array, indices) {}
+    Gather(const DistributedArray<T, N, D>& array, std::type_identity_t<std::span<const Index<N>>> indices)
+        requires(N > 1)
+        : detail::GatherBase<T, N, D, 0>(array, indices) {}
+
+    /// The array's element of the k-th index, as of the last update().
+    const T& operator[](std::size_t k) const { return this->elements()[this->positions()[k]]; }
+};
+
+/// In place of an element type: the rows of an array.
 template <class T>
 struct Row;
 
-/// Repeated reads of whole rows of a matrix, whose columns are not distributed. A row is an element.
-template <class T, Distribution D>
-class Gather<Row<T>, D> {
+/// Repeated reads of whole rows: of all elements that differ in the last index only.
+/// \tparam N dimensions of the indices, one less than the array has
+template <class T, Distribution D, std::size_t N>
+class Gather<Row<T>, D, N> : public detail::GatherBase<T, N + 1, D, 1> {
   public:
-    /// As for elements. \param rows indices of the first dimension
-    /// \throws Error, too, if the columns are distributed
-    Gather(const DistributedArray<T, 2, D>& array, std::span<const std::int64_t> rows)
-        : array_(array),
-          layout_(array.layout()),
-          plan_(detail::distinct_indices(layout_, rows, [&](const Index<2>& i) { array.check(i); }),
-                row_bytes(),
-                [this](std::int64_t i) {
-                    const Location<2> first = layout_.locate({i, layout_.bounds().lower[1]});
-                    return std::pair(first.rank, first.position / columns());
-                }),
-          elements_(plan_.elements() * static_cast<std::uint64_t>(columns())) {}
-    Gather(const Gather&) = delete;
-    Gather& operator=(const Gather&) = delete;
-    Gather(Gather&&) noexcept = default;
+    /// As for elements. \param indices without the last number
+    /// \throws Error, too, if the last dimension is distributed
+    Gather(const DistributedArray<T, 2, D>& array, std::span<const std::int64_t> indices)
+        requires(N == 1)
+        : detail::GatherBase<T, N + 1, D, 1>(array, indices) {}
+    Gather(const DistributedArray<T, N + 1, D>& array,
+           std::type_identity_t<std::span<const Index<N>>> indices)
+        requires(N > 1)
+        : detail::GatherBase<T, N + 1, D, 1>(array, indices) {}
 
-    /// As for elements.
-    void update() {
-        if (array_.layout() != layout_) detail::gathered_is_resized();
-        const auto part_of = [this](Rank owner) {
-            detail::Slice part = array_.part_of(owner);
-            for (auto* shape : {&part.part, &part.extent})
-                *shape = {1, 1, 1, (*shape)[2]};
-            part.element_bytes = row_bytes();
-            return part;
-        };
-        plan_.fetch(part_of, reinterpret_cast<std::byte*>(elements_.data()), &detail::pack_at_owner);
-    }
-
-    /// The number of indices.
-    std::size_t size() const { return plan_.positions().size(); }
-    /// The k-th row as of the last update().
+    /// The row of the k-th index, as of the last update().
     std::span<const T> operator[](std::size_t k) const {
-        const auto count = static_cast<std::size_t>(columns());
-        return elements_.span().subspan(plan_.positions()[k] * count, count);
+        const auto count = static_cast<std::size_t>(this->inner());
+        return this->elements().subspan(this->positions()[k] * count, count);
     }
-
-    /// As for elements; positions count rows.
-    std::span<const std::uint32_t> positions() const { return plan_.positions(); }
-    /// The distinct rows, one after the other.
-    std::span<const T> elements() const { return elements_.span(); }
-
-  private:
-    std::int64_t columns() const { return layout_.bounds().extent(1); }
-    std::uint64_t row_bytes() const {
-        if (layout_.grid()[1] != 1)
-            throw Error("Gather: rows of a matrix whose columns are distributed", "a row is of one rank",
-                        "make it on a grid of one column");
-        return sizeof(T) * static_cast<std::uint64_t>(columns());
-    }
-
-    const DistributedArray<T, 2, D>& array_;
-    Layout<2, D> layout_;
-    detail::GatherPlan plan_;
-    detail::Buffer<T> elements_;
 };
 
 }  // namespace nearfetch

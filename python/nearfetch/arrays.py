@@ -25,7 +25,6 @@ from nearfetch.elements import bytes_of, checked_dtype, without_padding
 from nearfetch.errors import Error, IndexingError
 from nearfetch.gathering import Gather
 from nearfetch.halos import Halos, checked_halo
-from nearfetch.indexing import scattered
 from nearfetch.native import _native
 from nearfetch.numerical import np
 from nearfetch.numpy_methods import NumpyMethods
@@ -173,11 +172,11 @@ class DistributedArray(Halos, ArrayPrefetching, BulkAccess, NumpyMethods):
         return whole if dtype is None else whole.astype(dtype, copy=False)
 
     def gather(self, indices: Any) -> Gather:
-        """Prepares repeated reads of `take(indices)`. One dimension only; not collective.
+        """Prepares repeated reads of `take(indices)`. Not collective.
 
         Ownership is determined here, once. `update()` of the result then fetches the elements in one
-        message from each owner. Raises IndexingError as `take()` does, and Error for other dimensions and
-        for more than 2**32 distinct elements.
+        message from each owner. Raises IndexingError as `take()` does, and Error for more than 2**32 distinct
+        elements.
 
         >>> from nearfetch import barrier, launch
         >>> def main():
@@ -190,12 +189,7 @@ class DistributedArray(Halos, ArrayPrefetching, BulkAccess, NumpyMethods):
         >>> launch(main, ranks=2)[0]
         [2.0, 0.5, 0.5, 1.5]
         """
-        if self.ndim != 1:
-            raise Error(
-                f"gather from an array of {self.ndim} dimensions (its indices are one number each): "
-                "use take(), or one of the patterns"
-            )
-        return Gather(self._native, *scattered(indices, self._lower, self._upper), self._dtype)
+        return Gather(self._native, *self._named(indices), self._dtype)
 
     # The whole array.
 

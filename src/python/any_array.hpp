@@ -24,6 +24,9 @@ struct Plan {
     HaloRoom halo = {};
 };
 
+/// What a gather has.
+enum class Items : bool { elements, rows };
+
 enum class Pattern : std::uint8_t { stencil, row_wise, column_wise, transpose };
 
 class AnyArray : public AnyAccesses {
@@ -55,8 +58,8 @@ class AnyArray : public AnyAccesses {
     virtual Observation observed() const = 0;
     virtual Observation prefetch_observed(const Prefetch& how) = 0;
     virtual PrefetchTransfer prefetch_stencil_async(const Stencil& stencil, const Prefetch& how) = 0;
-    /// The array outlives it. Of two dimensions it has rows. \throws Error as Gather, and for more dimensions
-    virtual std::unique_ptr<AnyGather> make_gather(Indices indices) const = 0;
+    /// The array outlives it. Indices of rows are without the last number. \throws Error as Gather
+    virtual std::unique_ptr<AnyGather> make_gather(Indices indices, Items items = Items::elements) const = 0;
 };
 
 enum class DistributionKind : std::uint8_t { block, cyclic, block_cyclic };

@@ -72,11 +72,11 @@ class ArrayOf final : public AccessesOf<Bytes, N, D> {
     PrefetchTransfer prefetch_stencil_async(const Stencil& stencil, const Prefetch& how) override {
         return elements_.prefetch_stencil_async(stencil, how);
     }
-    std::unique_ptr<AnyGather> make_gather(Indices indices) const override {
-        if constexpr (N <= 2)
-            return std::make_unique<GatherOf<Bytes, N, D>>(elements_, indices);
-        else
-            throw Error("gather from an array of more than two dimensions");
+    std::unique_ptr<AnyGather> make_gather(Indices indices, Items items) const override {
+        if constexpr (N > 1)
+            if (items == Items::rows)
+                return std::make_unique<GatherOf<Gather<Row<Opaque<Bytes>>, D, N - 1>>>(elements_, indices);
+        return std::make_unique<GatherOf<Gather<Opaque<Bytes>, D, N>>>(elements_, indices);
     }
 
   private:

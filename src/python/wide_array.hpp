@@ -120,8 +120,8 @@ class WideArray final : public WideElements {
         return units_->prefetch_stencil_async(of_units(stencil), how);
     }
     /// Elements are rows of units.
-    std::unique_ptr<AnyGather> make_gather(Indices indices) const override {
-        return units_->make_gather(indices);
+    std::unique_ptr<AnyGather> make_gather(Indices indices, Items /*items*/) const override {
+        return units_->make_gather(indices, Items::rows);
     }
 
   private:

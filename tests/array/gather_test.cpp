@@ -179,6 +179,61 @@ TEST(ArrayGather, ElementsOfAnySize) {
     });
 }
 
+/// Random ones, many of them repeated.
+template <std::size_t N>
+std::vector<Index<N>> random_indices_of(const Box<N>& bounds, std::mt19937& dice) {
+    std::vector<Index<N>> indices(dice() % 60);
+    for (Index<N>& i : indices)
+        for (std::size_t d = 0; d < N; ++d)
+            i[d] = bounds.lower[d] + static_cast<std::int64_t>(dice()) % bounds.extent(d);
+    return indices;
+}
+
+template <class D>
+void check_dimensions(const Index<3>& block, unsigned seed) {
+    const Box<3> bounds({-2, 5, 0}, {5, 9, 3});
+    DistributedArray<long, 3, D> a(bounds, balanced_grid<3>(ranks()), block);
+    DistributedArray<long, 3, D> rows(bounds, {ranks(), 1, 1}, block);
+    std::mt19937 dice(seed + static_cast<unsigned>(rank()));
+    const std::vector<Index<3>> indices = random_indices_of(bounds, dice);
+    const std::vector<Index<2>> heads = random_indices_of(Box<2>({-2, 5}, {5, 9}), dice);
+    Gather elements(a, indices);
+    Gather<Row<long>, D, 2> whole(rows, heads);
+    for (long round = 1; round <= 3; ++round) {
+        barrier();
+        for (auto* array : {&a, &rows})
+            array->for_each([&](const Index<3>& i, long& element) { element = value_at(i, round); });
+        barrier();
+        elements.update();
+        whole.update();
+        ASSERT_EQ(elements.size(), indices.size());
+        for (std::size_t k = 0; k < indices.size(); ++k)
+            ASSERT_EQ(elements[k], value_at(indices[k], round));
+        for (std::size_t k = 0; k < heads.size(); ++k) {
+            ASSERT_EQ(whole[k].size(), 3u);
+            for (std::size_t n = 0; n < 3; ++n)
+                ASSERT_EQ(whole[k][n],
+                          value_at(Index<3>{heads[k][0], heads[k][1], static_cast<std::int64_t>(n)}, round));
+        }
+    }
+    barrier();
+}
+
+TEST(ArrayGather, IndicesOfSeveralDimensions) {
+    for (const Rank count : {1, 2, 3, 4})
+        launch(array_options(count), [] {
+            for (const unsigned seed : {1u, 2u, 3u}) {
+                check_dimensions<Block>({1, 1, 1}, seed);
+                check_dimensions<Cyclic>({1, 1, 1}, seed);
+                check_dimensions<BlockCyclic>({2, 1, 2}, seed);
+            }
+            BlockArray<long, 2> a({4, 6});
+            EXPECT_THROW(Gather(a, std::vector<Index<2>>{{0, 6}}), Error);
+            EXPECT_THROW(Gather(a, std::vector<Index<2>>{{-1, 0}}), Error);
+            EXPECT_EQ(Gather(a, std::vector<Index<2>>{}).size(), 0u);
+        });
+}
+
 template <class D>
 void check_rows(const Index<2>& block) {
     DistributedArray<long, 2, D> a(Box<2>({-2, 5}, {9, 8}), {ranks(), 1}, block);

@@ -320,29 +320,38 @@ def observed():
 def gathered(dtype):
     """Gathered elements have the values of the last update, whatever was written since."""
     random = np.random.default_rng(rank())
-    for array in arrays((40,), dtype):
-        for shape in ((60,), (4, 5), (0,), (3, 0), ()):
-            named = random.integers(-40, 40, shape)
-            gathered = array.gather(named)
-            elements, expected = gathered.elements, np.zeros(shape, dtype)
-            assert (gathered.shape, gathered.dtype) == (shape, array.dtype)
-            assert gathered.positions.shape == shape and gathered.positions.dtype == np.uint32
-            assert not named.size or not (gathered.positions.flags.writeable or elements.flags.writeable)
-            for turn in range(3):
-                model = values((40,), dtype, turn)
-                array.local[...] = model[array.local_indices[0]]
-                barrier()
-                same(gathered, expected)
-                gathered.update()
-                expected = np.asarray(model[named])
-                same(gathered, expected)
-                same(np.asarray(elements[gathered.positions]), expected)
-                barrier()
+    for extents in ((40,), (5, 8), (2, 4, 5), (2, 2, 2, 5)):
+        for array in arrays(extents, dtype):
+            gathers(array, random)
     gathered = BlockArray(bounds=[(-3, 9)], dtype=int).gather([range(-3, 0)] * 2)
     gathered.update()
     assert np.asarray(gathered, "f4").tolist() == [[0.0] * 3] * 2
     assert len(gathered) == 2 and repr(gathered) == "Gather(shape=(2, 3), dtype=int64, elements=3)"
     barrier()
+
+
+def gathers(array, random):
+    """Of one array, with indices of some shapes."""
+    for shape in ((60,), (4, 5), (0,), (3, 0), ()):
+        named = [random.integers(-extent, extent, shape) for extent in array.shape]
+        flat = random.integers(-array.size, array.size, shape)
+        places = np.unravel_index(flat % array.size, array.shape)
+        for given, key in ((tuple(named), tuple(named)), (flat, places)):
+            gathered = array.gather(given)
+            elements, expected = gathered.elements, np.zeros(shape, array.dtype)
+            assert (gathered.shape, gathered.dtype) == (shape, array.dtype)
+            assert gathered.positions.shape == shape and gathered.positions.dtype == np.uint32
+            assert not flat.size or not (gathered.positions.flags.writeable or elements.flags.writeable)
+            for turn in range(3):
+                model = values(array.shape, array.dtype, turn)
+                array.local[...] = model[np.ix_(*array.local_indices)]
+                barrier()
+                same(gathered, expected)
+                gathered.update()
+                expected = np.asarray(model[key])
+                same(gathered, expected)
+                same(np.asarray(elements[gathered.positions]), expected)
+                barrier()
 
 
 def wrong_gathers():
@@ -358,7 +367,8 @@ def wrong_gathers():
         (([0], [0]), "an array for each"),
     ):
         refused(lambda wrong=wrong: array.gather(wrong), words, IndexError)
-    refused(lambda: BlockArray((4, 5)).gather([0]), "an array of 2 dimensions")
+    refused(lambda: BlockArray((4, 5)).gather([20]), "index 20", IndexError)
+    refused(lambda: BlockArray((4, 5)).gather(([0], [5])), "index 5 of dimension 1", IndexError)
     array.resize(7)
     array.fill(2)
     refused(gathered.update, "make another Gather")

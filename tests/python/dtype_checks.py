@@ -355,6 +355,15 @@ def gathers(dtype):
                 barrier()
     array.resize(count + 1)
     refused(gathered.update, "make another Gather")
+    for array in arrays((3, 5), dtype):
+        model = valued((3, 5), dtype, 2)
+        array.local[...] = model[np.ix_(*array.local_indices)]
+        barrier()
+        named = random.integers(-3, 3, 9), random.integers(-5, 5, 9)
+        gathered = array.gather(named)
+        gathered.update()
+        same(np.asarray(gathered), model[named])
+        barrier()
 
 
 def wrong_dtypes():

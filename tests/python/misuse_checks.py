@@ -80,7 +80,7 @@ INSIDE = {
     "values": lambda a, v, s: a.__setitem__(0, [1, 2]),
     "an owner": lambda a, v, s: a.owner(3),
     "take": lambda a, v, s: a.take([20]),
-    "a gather": lambda a, v, s: a.gather([0]),
+    "a gather": lambda a, v, s: a.gather([99]),
     "a gather beyond": lambda a, v, s: v.gather([6]),
     "memory": lambda a, v, s: BlockArray(2**50),
     "all memory": lambda a, v, s: BlockArray(2**61, "i1"),
