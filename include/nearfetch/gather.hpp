@@ -299,7 +299,7 @@ template <class T, Distribution D, std::size_t N>
 class Gather<Row<T>, D, N> : public detail::GatherBase<T, N + 1, D, 1> {
   public:
     /// As for elements. \param indices without the last number
-    /// \throws Error, too, if the last dimension is distributed
+    /// \throws Error as for elements, and if the last dimension is distributed
     Gather(const DistributedArray<T, 2, D>& array, std::span<const std::int64_t> indices)
         requires(N == 1)
         : detail::GatherBase<T, N + 1, D, 1>(array, indices) {}
