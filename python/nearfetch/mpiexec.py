@@ -82,7 +82,7 @@ def _smpirun(ranks: int, network: str, env: dict[str, str]) -> Launch:
     if path is None:
         raise NearfetchError(f"no {SIMULATOR} (it is not in PATH): install libsimgrid-dev")
     # By default collective calls send messages from each rank to all others, at once: slow to simulate.
-    words = [path, "--cfg=smpi/coll-selector:ompi", "--cfg=smpi/alltoallv:pair"]
+    words = [path, "--cfg=smpi/coll-selector:ompi", "--cfg=smpi/alltoallv:ring"]
     words += ["--log=root.thresh:critical"]
     words += ["-platform", str(files[0]), "-hostfile", str(files[1])]
     return Launch([*words, "-np", str(ranks)], env)
