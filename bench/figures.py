@@ -478,7 +478,7 @@ PAPERS: Mapping[str, Sequence[Figure]] = {
             "Fig. 16",
             "memory",
             "more than base, as hand",
-            "same, one iteration; half of DGEMM's order, a quarter of sparse's rows",
+            "same, one iteration; DGEMM's order halved, sparse's rows quartered",
             "lapps16_footprint",
             ("memory of ac, over hand", "memory of mc, over hand"),
         ),

@@ -66,6 +66,14 @@ def test_barnes_hut_is_the_same_and_faster(tmp_path: Path) -> None:
         assert 1.5 * cached.json["force_seconds"] < plain.json["force_seconds"]
 
 
+def test_numbers_of_ranks_that_are_no_powers_of_two(tmp_path: Path) -> None:
+    """Some of SMPI's algorithms of collective calls do not end then."""
+    for ranks in (12, 100):
+        words = ["--bodies", 10 * ranks, "--max-bodies", 1]
+        run = Starter("barnes_hut", tmp_path, "aries").good(*words, family=SIMULATED, ranks=ranks)
+        assert 0 < run.json["forces"] <= ranks
+
+
 @pytest.mark.parametrize("mode", [None, "acquire"])
 def test_each_run_takes_the_same_time(tmp_path: Path, mode: str | None) -> None:
     runs = [started("lcc", tmp_path, *GRAPH, mode=mode).json for _ in range(2)]
