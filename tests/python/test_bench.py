@@ -227,7 +227,8 @@ def test_hundreds_of_ranks(name, native, tmp_path):
     for before, row in zip(report.rows, report.rows[1:]):
         if row["strategy"] == "infinite cache":
             assert before["strategy"] == "plain" and row["got_again_bytes"] > 0
-            assert row["speed_up"] == pytest.approx(before["seconds"] / row["seconds"], rel=1e-3) > 1
+            assert row["seconds"] < before["seconds"]
+            assert row["speed_up"] == pytest.approx(before["seconds"] / row["seconds"], rel=1e-3)
     assert sum("an infinite cache at no cost" in claim.detail for claim in report.claims) >= 1
     assert any("as-001's time over ours" in claim.text for claim in report.claims)
 
