@@ -6,7 +6,7 @@ exact. The tree is of 20,000 bodies, and the graph an R-MAT one of 2^20 vertices
 paper. Forces are computed on the first 8 bodies of each rank, so the cache is colder than in the paper.
 Vertices are numbered at random. Rank 0 computes the coefficients of all its vertices, and the others serve.
 `infinite cache` is the plain program's time without the gets that a rank repeats, as if hits took no time. A
-hit is charged its copy: 8 B take 1 ns. With LCC's large lists these copies are most of what is left. Times and
+hit is charged its copy: 8 B take 1 ns. With LCC's large lists the copies are most of what is left. Times and
 access types are of the same run.
 """
 
