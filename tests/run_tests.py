@@ -24,7 +24,7 @@ ROOT = lint.ROOT
 PRESETS = ("release", "dev", "asan", "tsan")
 # Under the thread sanitizer everything else would only be slow: one thread cannot race.
 _TSAN_TESTS = (
-    "threads|transport_contract|transport_model|array_(element|node_slices|observe|parts|prefetch|random)"
+    "threads|transport_contract|transport_model|array_(element|node_slices|observe|parts|prefetch|random|replica)"
     "|array_sparse|cache_prefetch_buffer|cache_version_store"
 )
 _TSAN_TARGETS = (
@@ -39,6 +39,7 @@ _TSAN_TARGETS = (
     "unit_array_parts",
     "unit_array_prefetch",
     "unit_array_random",
+    "unit_array_replica",
     "unit_array_sparse",
     "unit_array_threads",
     "unit_cache_prefetch_buffer",

@@ -278,7 +278,7 @@ class DistributedArray : public detail::ScatteredAccess<DistributedArray<T, N, D
     void update_prefetch() { array_prefetch_.update(true); }
     /// Starts the update and returns. Compute the interior, then wait(). Owners stay passive.
     [[nodiscard]] PrefetchTransfer update_prefetch_async() { return array_prefetch_.start_update(); }
-    /// Starts a stencil's fetch and returns.
+    /// Asks for a stencil (`later`), starts its fetch, and returns.
     [[nodiscard]] PrefetchTransfer prefetch_stencil_async(std::int64_t depth = 1, bool corners = true,
                                                           const Prefetch& how = {},
                                                           const Where& where = Where::current()) {
@@ -329,7 +329,7 @@ class DistributedArray : public detail::ScatteredAccess<DistributedArray<T, N, D
         std::string_view what;
         std::vector<std::uint64_t> arguments;
         Prefetch how;
-        std::function<void(const Layout<N, D>& before, bool later)> ask;
+        std::function<void(const Layout<N, D>& before)> ask;
         PrefetchPattern name{};
         int calls = 0;  ///< that were not evicted
     };
@@ -442,7 +442,7 @@ class DistributedArray : public detail::ScatteredAccess<DistributedArray<T, N, D
     /// Writes the elements of a bulk put through to slices.
     void write_through(const Part& part);
     void agree(std::vector<std::uint64_t> arguments, const Prefetch& how);
-    void ask_for(const std::vector<detail::IndexProduct<N>>& wanted, const Prefetch& how, bool later);
+    void ask_for(const std::vector<detail::IndexProduct<N>>& wanted, const Prefetch& how);
     void make_replica(std::int64_t elements, std::int64_t least_part);
     /// Unchecked reads, for a contiguous distribution; arguments as in ReplicaReading.
     detail::ReplicaReading read_replica(std::uint64_t reader, std::span<const std::int64_t> indices) const
@@ -451,10 +451,9 @@ class DistributedArray : public detail::ScatteredAccess<DistributedArray<T, N, D
         if (own_box() == bounds()) return {own_, bounds().lower[0], sizeof(T)};
         return {array_prefetch_, reader, indices, own_box(), own_};
     }
-    PrefetchPattern prefetch(Pattern pattern, bool later = false);
+    PrefetchPattern prefetch(Pattern pattern);
     PrefetchPattern prefetch_wanted(const char* what, std::vector<std::uint64_t> arguments,
-                                    const Prefetch& how, const Wanted& wanted, const Where& where,
-                                    bool later = false);
+                                    const Prefetch& how, const Wanted& wanted, const Where& where);
     /// \param name equal for the same function; 0: not known
     PrefetchPattern prefetch_boxes(
         const std::function<std::vector<Box<N>>(const Layout<N, D>&, Rank)>& wanted, std::uint64_t name,

@@ -221,7 +221,10 @@ class SparseMatrix {
             for (const Pattern& pattern : patterns) {
                 array_prefetch_.begin(&detail::pack_at_owner, pattern.name);
                 ask_for(pattern);
+                patterns_.push_back(pattern);
             }
+            if (std::ranges::any_of(patterns, [](const Pattern& one) { return !one.how.consistent; }))
+                array_prefetch_.update(false);
         }
         barrier();
     }
@@ -339,11 +342,14 @@ class SparseMatrix {
                              const Prefetch& how, const Where& where) {
         detail::check_table(table.size());
         std::vector<std::uint64_t> arguments = detail::describe(table);
-        arguments.insert(arguments.end(), {how.consistent, how.static_domain});
+        arguments.insert(arguments.end(), {how.consistent, how.static_domain, how.later});
         const detail::Collective call(what, where);
         agreement_.check(arguments, how.barrier);
         const PrefetchPattern name = array_prefetch_.begin(&detail::pack_at_owner);
-        ask_for({table[static_cast<std::size_t>(rank_)], how, name});
+        const Pattern pattern{table[static_cast<std::size_t>(rank_)], how, name};
+        ask_for(pattern);
+        if (!how.consistent && !how.later) array_prefetch_.update(false);
+        patterns_.push_back(pattern);
         return name;
     }
     void ask_for(const Pattern& pattern) {
@@ -352,8 +358,6 @@ class SparseMatrix {
             part.part[3] = part.extent[3] = non_zeros(owner);
             array_prefetch_.request_set(part, std::move(numbers), {}, pattern.how);
         }
-        if (!pattern.how.consistent) array_prefetch_.update(false);
-        patterns_.push_back(pattern);
     }
 
     T* own_ = nullptr;

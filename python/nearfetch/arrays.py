@@ -19,7 +19,7 @@ import sys
 from typing import Any, Iterator, Optional, Sequence, Union
 
 from nearfetch.advanced import locate, places
-from nearfetch.assigning import assign_elements, copy_elements
+from nearfetch.assigning import assign_elements, copy_elements, start_copy
 from nearfetch.bulk_access import ArrayTransfer, BulkAccess
 from nearfetch.dense import BLOCK, BLOCK_CYCLIC, CYCLIC, ArrayLayout, Dense
 from nearfetch.elements import bytes_of, checked_dtype, without_padding
@@ -289,13 +289,27 @@ class DistributedArray(ArrayPrefetching, BulkAccess, NumpyMethods):
         >>> launch(main, ranks=2)[0]
         [[0, 1], [0, 1], [0, 1]]
         """
-        if not isinstance(source, DistributedArray):
-            raise Error(
-                f"assign of a {type(source).__name__} (the source is a distributed array): use a[...] = "
-            )
         copy_elements(source, self, axes)
 
     copy_from = assign
+
+    def assign_async(self, source: DistributedArray, axes: Optional[Sequence[int]] = None) -> ArrayTransfer:
+        """Begins `assign(source, axes)`. Collective, and so is the `wait()`, at which the elements come.
+
+        Until then nobody writes to the source. Each rank reads what it owns here, and packs it once. Raises
+        Error as `assign()` does.
+
+        >>> from nearfetch import BlockArray, CyclicArray, barrier, launch, rank
+        >>> def main():
+        ...     a, b = CyclicArray(6, dtype=int), BlockArray(6, dtype=int)
+        ...     a.local[...] = rank()
+        ...     with b.assign_async(a):
+        ...         own = a.local.sum()                     # meanwhile
+        ...     return int(own), b[...].tolist()
+        >>> launch(main, ranks=2)[1]
+        (3, [0, 1, 0, 1, 0, 1])
+        """
+        return start_copy(source, self, axes)
 
     def resize(
         self,

@@ -9,17 +9,45 @@ from __future__ import annotations
 from typing import Any, Optional, Sequence
 
 from nearfetch.advanced import is_advanced
+from nearfetch.bulk_access import ArrayTransfer
 from nearfetch.dense import Dense, checked_axes, collective, copy_between
 from nearfetch.errors import Error, IndexingError
 from nearfetch.indexing import Selection, key_of, select
 from nearfetch.native import _native
 from nearfetch.numerical import np
 
-__all__ = ["assign_elements", "copy_elements"]
+__all__ = ["assign_elements", "copy_elements", "start_copy"]
 
 
 def copy_elements(source: Dense, target: Dense, axes: Optional[Sequence[int]] = None) -> None:
     """`target.assign(source, axes)`. Collective. Raises Error as that does."""
+    order = _order_of(source, target, axes)
+    with collective("assign", source._layout, target._layout, str(source.dtype), order):
+        copy_between(source, target, order)
+
+
+def start_copy(source: Any, target: Any, axes: Optional[Sequence[int]] = None) -> ArrayTransfer:
+    """`target.assign_async(source, axes)`. Collective. Raises Error as that does."""
+    order = _order_of(source, target, axes)
+    with collective("assign_async", source._layout, target._layout, str(source.dtype), order):
+        _native.barrier()
+    own = [np.empty(0, np.int64)] * source.ndim
+    for axis, indices in zip(order, target.local_indices):
+        own[axis] = indices
+    read = source.get_async(key_of(own))
+
+    def finish(_: Any) -> None:
+        target.local[...] = read.result.transpose(order)
+        with collective("the wait of assign_async"):
+            _native.barrier()
+
+    return ArrayTransfer(read, finish)
+
+
+def _order_of(source: Any, target: Dense, axes: Optional[Sequence[int]]) -> list[int]:
+    """The source's dimensions as the target has them. Raises Error for arrays that do not fit."""
+    if not isinstance(source, Dense):
+        raise Error(f"assign of a {type(source).__name__} (the source is a distributed array): use a[...] = ")
     in_order = list(range(source.ndim))
     order = in_order if axes is None else checked_axes("assign", axes, source.ndim)
     if source.dtype != target.dtype:
@@ -37,8 +65,7 @@ def copy_elements(source: Dense, target: Dense, axes: Optional[Sequence[int]] = 
             "assign: an array to itself in another order (elements are read when others are written "
             "already): use another array"
         )
-    with collective("assign", source._layout, target._layout, str(source.dtype), order):
-        copy_between(source, target, order)
+    return order
 
 
 def assign_elements(array: Any, key: Any, source: Dense) -> None:

@@ -84,6 +84,7 @@ class Prefetching:
         consistent: bool = True,
         static_domain: bool = False,
         barrier: bool = True,
+        later: bool = False,
     ) -> PrefetchPhase:
         """Prefetches what rank r needs: row r of `table`, which is the same on all ranks.
 
@@ -91,13 +92,22 @@ class Prefetching:
         indices and indices out of bounds are skipped.
         """
         rows = [[self._box(key) for key in row] for row in table]
-        return PrefetchPhase(self, self._native.prefetch_custom(rows, (consistent, static_domain, barrier)))
+        return PrefetchPhase(
+            self, self._native.prefetch_custom(rows, (consistent, static_domain, barrier, later))
+        )
 
     def prefetch_all_to_all(
-        self, *, consistent: bool = True, static_domain: bool = False, barrier: bool = True
+        self,
+        *,
+        consistent: bool = True,
+        static_domain: bool = False,
+        barrier: bool = True,
+        later: bool = False,
     ) -> PrefetchPhase:
         """Prefetches all elements."""
-        return PrefetchPhase(self, self._native.prefetch_all_to_all((consistent, static_domain, barrier)))
+        return PrefetchPhase(
+            self, self._native.prefetch_all_to_all((consistent, static_domain, barrier, later))
+        )
 
     def update_prefetch(self) -> None:
         """Fetches all prefetched elements again, with their values at the last barrier or later."""
@@ -131,6 +141,7 @@ class ArrayPrefetching(Prefetching):
         consistent: bool = True,
         static_domain: bool = False,
         barrier: bool = True,
+        later: bool = False,
     ) -> PrefetchPhase:
         """Prefetches elements up to `depth` away from own ones; without corners, along one dimension.
 
@@ -142,7 +153,8 @@ class ArrayPrefetching(Prefetching):
         owner had then. Otherwise data is as old as the last `update_prefetch()`, and reads are cheaper.
         `static_domain`: owners stay passive, unless the data is in very many runs. `barrier`: the pattern
         begins with a barrier. Without it the pattern waits for no rank, and sees what owners wrote before
-        the program's last barrier.
+        the program's last barrier. `later`: nothing is fetched before `update_prefetch_async()`, while the
+        rank computes, or `update_prefetch()`.
 
         >>> from nearfetch import BlockArray, barrier, launch, statistics
         >>> def main():
@@ -157,25 +169,40 @@ class ArrayPrefetching(Prefetching):
         ([3, 4, 5, 6, 7, 8], 0)
         """
         around = around_of(depth, corners, periodic)
-        return self._prefetch(_STENCIL, (consistent, static_domain, barrier), around)
+        return self._prefetch(_STENCIL, (consistent, static_domain, barrier, later), around)
 
     def prefetch_row_wise(
-        self, *, consistent: bool = True, static_domain: bool = False, barrier: bool = True
+        self,
+        *,
+        consistent: bool = True,
+        static_domain: bool = False,
+        barrier: bool = True,
+        later: bool = False,
     ) -> PrefetchPhase:
         """Prefetches elements that differ from own ones in the last index only."""
-        return self._prefetch(_ROW_WISE, (consistent, static_domain, barrier))
+        return self._prefetch(_ROW_WISE, (consistent, static_domain, barrier, later))
 
     def prefetch_column_wise(
-        self, *, consistent: bool = True, static_domain: bool = False, barrier: bool = True
+        self,
+        *,
+        consistent: bool = True,
+        static_domain: bool = False,
+        barrier: bool = True,
+        later: bool = False,
     ) -> PrefetchPhase:
         """Prefetches elements that differ from own ones in the first index only."""
-        return self._prefetch(_COLUMN_WISE, (consistent, static_domain, barrier))
+        return self._prefetch(_COLUMN_WISE, (consistent, static_domain, barrier, later))
 
     def prefetch_transpose(
-        self, *, consistent: bool = True, static_domain: bool = False, barrier: bool = True
+        self,
+        *,
+        consistent: bool = True,
+        static_domain: bool = False,
+        barrier: bool = True,
+        later: bool = False,
     ) -> PrefetchPhase:
         """Prefetches `a[j, i]` for each own `a[i, j]`, if it is in bounds. For matrices."""
-        return self._prefetch(_TRANSPOSE, (consistent, static_domain, barrier))
+        return self._prefetch(_TRANSPOSE, (consistent, static_domain, barrier, later))
 
     def observe(self, most_bytes: int = 16 << 20) -> None:
         """Starts to record which remote elements this rank reads, boxes excepted, up to so much memory."""
@@ -186,10 +213,15 @@ class ArrayPrefetching(Prefetching):
         return _observation(self._native.observed())
 
     def prefetch_observed(
-        self, *, consistent: bool = True, static_domain: bool = False, barrier: bool = True
+        self,
+        *,
+        consistent: bool = True,
+        static_domain: bool = False,
+        barrier: bool = True,
+        later: bool = False,
     ) -> dict[str, int]:
         """Prefetches what was read since `observe()`, which ends; returns its counts. Collective."""
-        return _observation(self._native.prefetch_observed((consistent, static_domain, barrier)))
+        return _observation(self._native.prefetch_observed((consistent, static_domain, barrier, later)))
 
     def prefetch_stencil_async(
         self,
@@ -201,14 +233,14 @@ class ArrayPrefetching(Prefetching):
         static_domain: bool = False,
         barrier: bool = True,
     ) -> PrefetchTransfer:
-        """As `prefetch_stencil`, while the rank computes: a `with` waits at its end. Collective."""
+        """`prefetch_stencil(later=True)` and `update_prefetch_async()`. Collective."""
         around = around_of(depth, corners, periodic)
         return PrefetchTransfer(
-            self._native.prefetch_stencil_async(around, (consistent, static_domain, barrier))
+            self._native.prefetch_stencil_async(around, (consistent, static_domain, barrier, True))
         )
 
     def _prefetch(
-        self, pattern: int, how: tuple[bool, bool, bool], around: Around = ([1], True, [False])
+        self, pattern: int, how: tuple[bool, bool, bool, bool], around: Around = ([1], True, [False])
     ) -> PrefetchPhase:
         return PrefetchPhase(self, self._native.prefetch(pattern, around, how))
 

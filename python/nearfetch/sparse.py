@@ -355,6 +355,7 @@ class SparseMatrix(Elements):
         consistent: bool = True,
         static_domain: bool = False,
         barrier: bool = True,
+        later: bool = False,
     ) -> PrefetchPhase:
         """Prefetches whole rows: row r of `table` has the rows that rank r needs, as integers and slices.
 
@@ -365,6 +366,7 @@ class SparseMatrix(Elements):
             consistent=consistent,
             static_domain=static_domain,
             barrier=barrier,
+            later=later,
         )
 
     def sum(self, axis: None = None, dtype: None = None, out: None = None) -> Any:

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <iterator>
 #include <nearfetch/detail/array/prefetch.hpp>
 #include <utility>
 
@@ -109,7 +110,7 @@ PrefetchPattern ArrayPrefetch::begin(const SlicePacking& packing, PrefetchPatter
 }
 
 void ArrayPrefetch::request(const Slice& slice, std::unique_ptr<const IndexSet> only,
-                            std::span<const std::int64_t> first, const Prefetch& how, bool later) {
+                            std::span<const std::int64_t> first, const Prefetch& how) {
     if (slice.bytes() == 0 || (only != nullptr && only->size() == 0)) return;
     EntryLocation location{location_in_replica(slice, first)};
     if (location.data != nullptr && only != nullptr)
@@ -130,7 +131,7 @@ void ArrayPrefetch::request(const Slice& slice, std::unique_ptr<const IndexSet> 
         if (how.consistent) entry->acquires = &Context::here().runtime().clock().now();
         extend_bounds(*entry);
     }
-    if (how.consistent || !later)
+    if (how.consistent || !how.later)
         make_visible(entry);
     else if (std::find(pending_.begin(), pending_.end(), entry) == pending_.end()) {
         pending_.push_back(entry);
@@ -161,7 +162,7 @@ void ArrayPrefetch::request_set(const Slice& part, IndexSet set, std::span<const
     set.complete();
     const Box<4> box = box_around(part, set);
     if (box.size() != set.size()) {
-        request(part, std::make_unique<const IndexSet>(std::move(set)), first, how, false);
+        request(part, std::make_unique<const IndexSet>(std::move(set)), first, how);
         return;
     }
     Slice slice = part;
@@ -170,7 +171,7 @@ void ArrayPrefetch::request_set(const Slice& part, IndexSet set, std::span<const
     std::vector<std::int64_t> first_of_box(first.begin(), first.end());
     for (std::size_t d = 0; d < first.size(); ++d)
         first_of_box[d] += box.lower[4 - first.size() + d];
-    request(slice, nullptr, first_of_box, how, false);
+    request(slice, nullptr, first_of_box, how);
 }
 
 void ArrayPrefetch::make_visible(PrefetchedSlice* slice) {
@@ -222,6 +223,11 @@ void ArrayPrefetch::update(bool consistent_too) {
         Context& context = Context::here();
         std::vector<PrefetchEntry*> wanted;
         std::vector<EntryLock> locks;
+        // The others are on their way, and become visible at the end of their transfers.
+        std::vector<PrefetchedSlice*> asked_for;
+        std::ranges::copy_if(pending_, std::back_inserter(asked_for), [](const PrefetchedSlice* slice) {
+            return slice->pending_transfers.load(std::memory_order_relaxed) == 0;
+        });
         for (const auto& same_owner : by_owner_)
             for (PrefetchedSlice* const slice : same_owner) {
                 if (slice->consistent && !consistent_too) continue;
@@ -234,7 +240,11 @@ void ArrayPrefetch::update(bool consistent_too) {
                 any_manual = any_manual || !entry.consistent;
                 wanted.push_back(&entry);
             }
+        for (PrefetchedSlice* const slice : asked_for)
+            wanted.push_back(&entry_of(*slice));
+        any_manual = any_manual || !asked_for.empty();
         refresh(wanted, context, packing_);
+        std::ranges::for_each(asked_for, [&](PrefetchedSlice* slice) { make_visible(slice); });
     } catch (...) {
         // A manual entry that was fetched in part would be read without notice. Consistent ones are stale.
         if (any_manual) evict();

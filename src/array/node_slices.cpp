@@ -33,8 +33,8 @@ class Digest {
             add(word);
         }
     }
-    NodeSharing::Name name(Rank rank, std::uint64_t bytes) const {
-        return {rank, first_, second_ >> 1, bytes};  // its end is no less
+    NodeSharing::Name name(Rank rank, std::uint64_t bytes, std::uint64_t offset_in_page) const {
+        return {rank, first_, second_ >> 1, bytes, offset_in_page};  // its end is no less
     }
 
   private:
@@ -42,7 +42,7 @@ class Digest {
     std::uint64_t second_ = 2;
 };
 
-NodeSharing::Name name_of(const SliceMove& move) {
+NodeSharing::Name name_of(const SliceMove& move, std::uint64_t offset_in_page) {
     const Slice& slice = move.slice;
     Digest digest;
     digest.add(slice.address);
@@ -51,7 +51,7 @@ NodeSharing::Name name_of(const SliceMove& move) {
         for (const std::int64_t word : {slice.part[d], slice.lower[d], slice.extent[d]})
             digest.add(static_cast<std::uint64_t>(word));
     digest.add(Runs::encoded_set_of(move));
-    return digest.name(slice.owner, bytes_of(slice, move.only));
+    return digest.name(slice.owner, bytes_of(slice, move.only), offset_in_page);
 }
 
 /// One fetch of several slices.
@@ -65,7 +65,7 @@ class NodeFetch {
         const std::uint64_t bytes = bytes_of(move.slice, move.only);
         if (near_ == nullptr || bytes == 0 || move.slice.owner == rank() || !near_->serves(move.slice.owner))
             return fetch_alone(wanted);
-        Share share{&wanted, name_of(move)};
+        Share share{&wanted, name_of(move, wanted.offset_in_page)};
         if (bytes >= VersionStore::least_bytes) return take(share, NodeSharing::Wait::yes);
         share.own = wanted.own_memory();
         if (find(share)) return;
@@ -95,7 +95,7 @@ class NodeFetch {
     };
 
     void fetch_alone(WantedSlice& wanted) {
-        moves_.push_back({wanted.slice, wanted.own_memory(), wanted.only});
+        if (wanted.own_memory) moves_.push_back({wanted.slice, wanted.own_memory(), wanted.only});
     }
     void fetch_for_all(const Share& share) {
         std::byte* const to = share.own != nullptr ? share.own : share.wanted->version.data();

@@ -18,8 +18,11 @@ namespace nearfetch::detail {
 struct WantedSlice {
     Slice slice;
     const IndexSet* only = nullptr;  ///< as in PrefetchedSlice
-    /// Memory for its packed elements. Called where they are to be in memory of this rank.
+    /// Memory for its packed elements. Called where they are to be in memory of this rank. Empty: then they
+    /// are not fetched.
     std::function<std::byte*()> own_memory = {};
+    /// Of the place at which this rank is going to map a version.
+    std::uint64_t offset_in_page = 0;
 
     /// Where the elements are, if they are not in memory of this rank.
     VersionStore::Version version = {};

@@ -54,18 +54,23 @@ class Arrival {
         : entry(&what),
           whole_(what.only == nullptr ||
                  (what.strategy_selector != nullptr && strategy == StrategySelector::Strategy::whole)),
-          in_place_((unread || !what.consistent) && (whole_ || what.strategy_selector == nullptr)) {}
+          as_stored_(whole_ || what.strategy_selector == nullptr),
+          in_place_((unread || !what.consistent) && as_stored_) {}
 
     std::uint64_t bytes() const { return whole_ ? entry->slice.bytes() : entry->bytes(); }
     // Readers wait while fragments arrive. A staging buffer for all of it would take too much memory.
-    bool comes_in_fragments() const { return !in_place_ && whole_ && bytes() > most_staged_bytes; }
+    bool is_too_large_to_stage() const { return !in_place_ && whole_ && bytes() > most_staged_bytes; }
     /// \pre the arrival is not moved afterwards
     WantedSlice begin() {
-        return {entry->slice, whole_ ? nullptr : entry->only.get(), [this] {
-                    if (in_place_) return entry->data;
-                    memory_ = std::make_unique_for_overwrite<std::byte[]>(bytes());
-                    return memory_.get();
-                }};
+        WantedSlice wanted{entry->slice, whole_ ? nullptr : entry->only.get()};
+        if (as_stored_) wanted.offset_in_page = offset_in_page(entry->data);
+        if (!is_too_large_to_stage())
+            wanted.own_memory = [this] {
+                if (in_place_) return entry->data;
+                memory_ = std::make_unique_for_overwrite<std::byte[]>(bytes());
+                return memory_.get();
+            };
+        return wanted;
     }
     /// The fetch failed, perhaps in part.
     void fail() {
@@ -73,21 +78,32 @@ class Arrival {
     }
     void publish(WantedSlice& what) {
         const Overwriting overwriting(*entry);
-        if (what.version && entry->memory.show(what.version, what.place)) return;
-        if (const std::byte* const elements = what.version ? what.version.data() : memory_.get()) {
-            if (whole_)
-                entry->publish_fragment(0, {elements, bytes()});
-            else
-                entry->publish_packed(elements);
+        const std::byte* const elements = what.version ? what.version.data() : memory_.get();
+        ByteRange shown;
+        if (elements != nullptr && !as_stored_) {
+            entry->publish_packed(elements);
+        } else if (elements != nullptr) {
+            if (what.version) shown = entry->memory.show(what.version, what.place);
+            entry->publish_fragment(0, {elements, shown.begin});
+            entry->publish_fragment(shown.end, {elements + shown.end, bytes() - shown.end});
         }
-        entry->memory.own(std::move(what.version));
+        if (shown.empty()) entry->memory.own(std::move(what.version));
+    }
+    void publish_in_fragments(const SlicePacking& packing) {
+        const Overwriting overwriting(*entry);
+        get_fragments(entry->slice, entry->packer, packing,
+                      [&](const SliceMove&, std::uint64_t at, std::span<const std::byte> elements) {
+                          entry->publish_fragment(at, elements);
+                      });
+        entry->memory.own();
     }
 
     PrefetchEntry* entry;
 
   private:
     bool whole_;
-    bool in_place_;  ///< else it is staged, so that readers see all of an update or none
+    bool as_stored_;  ///< it arrives in the layout of the entry's data
+    bool in_place_;   ///< else it is staged, so that readers see all of an update or none
     std::unique_ptr<std::byte[]> memory_;
 };
 
@@ -134,11 +150,12 @@ void refresh(std::span<PrefetchEntry* const> entries, Context& context, const Sl
         else
             arrival.entry->mark_fetched_unread(issued);
     };
+    std::vector<Arrival*> in_fragments;
     for (const Packer packer : {Packer::requester, Packer::owner}) {
         std::vector<Arrival*> together;
         std::vector<WantedSlice> slices;
         for (Arrival& arrival : arrivals) {
-            if (arrival.entry->packer != packer || arrival.comes_in_fragments()) continue;
+            if (arrival.entry->packer != packer) continue;
             together.push_back(&arrival);
             slices.push_back(arrival.begin());
         }
@@ -152,23 +169,18 @@ void refresh(std::span<PrefetchEntry* const> entries, Context& context, const Sl
             throw;
         }
         for (std::size_t n = 0; n < together.size(); ++n) {
+            if (together[n]->is_too_large_to_stage() && !slices[n].version) {
+                in_fragments.push_back(together[n]);
+                continue;
+            }
             together[n]->publish(slices[n]);
             came(*together[n], issued);
         }
     }
-    for (const Arrival& arrival : arrivals) {
-        if (!arrival.comes_in_fragments()) continue;
-        PrefetchEntry& entry = *arrival.entry;
+    for (Arrival* const arrival : in_fragments) {
         const Stamp issued = context.runtime().clock().issue();
-        {
-            const Overwriting overwriting(entry);
-            get_fragments(entry.slice, entry.packer, packing,
-                          [&](const SliceMove&, std::uint64_t at, std::span<const std::byte> elements) {
-                              entry.publish_fragment(at, elements);
-                          });
-            entry.memory.own();
-        }
-        came(arrival, issued);
+        arrival->publish_in_fragments(packing);
+        came(*arrival, issued);
     }
     timer.end();
 }

@@ -3,32 +3,26 @@
 #include <cstring>
 #include <functional>
 #include <nearfetch/detail/array/prefetch.hpp>
-#include <new>
 #include <utility>
 
 #include "array/entry_lock.hpp"
 #include "base/copy.hpp"
+#include "base/private_pages.hpp"
 #include "cache/prefetch_buffer/prefetch_buffer.hpp"
 #include "pgas/runtime.hpp"
 #include "policy/strategy_selector.hpp"
 
 namespace nearfetch::detail {
 
-namespace {
-
-constexpr std::align_val_t alignment{64};
-
-}  // namespace
-
-// Not initialised: pages that no slice uses then take no physical memory.
+// Pages that no slice uses take no physical memory.
 Replica::Replica(std::int64_t lower, std::int64_t elements, std::uint64_t element_bytes)
     : lower_(lower),
       element_bytes_(element_bytes),
       strategy_selector_(std::make_unique<StrategySelector>()),
-      memory_(static_cast<std::byte*>(
-          ::operator new(static_cast<std::uint64_t>(elements) * element_bytes, alignment))) {}
+      pages_(std::make_unique<PrivatePages>(static_cast<std::uint64_t>(elements) * element_bytes)),
+      memory_(pages_->data()) {}
 
-Replica::~Replica() { ::operator delete(memory_, alignment); }
+Replica::~Replica() = default;
 
 bool Replica::find(const ArrayPrefetch& array, std::uint64_t reader, std::span<const std::int64_t> indices,
                    const Box<1>& own) {

@@ -31,11 +31,11 @@ namespace nearfetch::python {
 using Ints = std::vector<std::int64_t>;
 using Unlocked = nanobind::call_guard<nanobind::gil_scoped_release>;
 
-/// consistent, static_domain, barrier
-using How = std::tuple<bool, bool, bool>;
+/// consistent, static_domain, barrier, later
+using How = std::tuple<bool, bool, bool, bool>;
 inline Prefetch prefetch_of(const How& how) {
-    const auto [consistent, static_domain, barrier] = how;
-    return {consistent, static_domain, barrier};
+    const auto [consistent, static_domain, barrier, later] = how;
+    return {consistent, static_domain, barrier, later};
 }
 
 /// A pattern's name for Python.

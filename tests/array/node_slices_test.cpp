@@ -43,15 +43,17 @@ Index<2> first_of(const Array& a, Rank owner) { return a.layout().global(owner, 
 /// Both ranks of the other node.
 std::array<Rank, 2> far_ranks() { return rank() < 2 ? std::array<Rank, 2>{2, 3} : std::array<Rank, 2>{0, 1}; }
 
-/// How many pages of a prefetched part this rank does not share; nullopt: the system does not tell.
-std::optional<std::uint64_t> own_pages(const Array& a, Rank owner) {
-    const Index<2> lower = first_of(a, owner);
-    const Resident<long, 2> part = a.resident(Box<2>(lower, {lower[0] + 256, lower[1] + 256}));
+/// How many pages within a prefetched box this rank does not share; nullopt: the system does not tell.
+template <std::size_t N>
+std::optional<std::uint64_t> own_pages(const BlockArray<long, N>& a, const Box<N>& box) {
+    const Resident<long, N> part = a.resident(box);
     EXPECT_TRUE(part);
     const auto page_bytes = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
-    std::vector<std::uint64_t> pages(part_bytes / page_bytes);
+    const auto begin = std::bit_cast<std::uintptr_t>(part.elements.data());
+    const std::uint64_t first = (begin + page_bytes - 1) / page_bytes;
+    const std::uint64_t end = (begin + static_cast<std::uint64_t>(box.size()) * sizeof(long)) / page_bytes;
+    std::vector<std::uint64_t> pages(end - first);
     const int file = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
-    const std::uint64_t first = std::bit_cast<std::uintptr_t>(part.elements.data()) / page_bytes;
     const ssize_t size = pread(file, pages.data(), 8 * pages.size(), static_cast<off_t>(8 * first));
     if (file >= 0) close(file);
     if (size != static_cast<ssize_t>(8 * pages.size())) return {};
@@ -70,7 +72,8 @@ void expect_all(const Array& a, long round) {
 }
 
 void expect_own_pages(const Array& a, Rank owner, std::uint64_t expected) {
-    if (const auto pages = own_pages(a, owner)) {
+    const Index<2> lower = first_of(a, owner);
+    if (const auto pages = own_pages(a, Box<2>(lower, {lower[0] + 256, lower[1] + 256}))) {
         EXPECT_EQ(*pages, expected) << "of rank " << owner;
     }
 }
@@ -237,21 +240,45 @@ TEST(NodeSlices, SetsAreSharedAsBoxesAre) {
     });
 }
 
-TEST(NodeSlices, OfVectorsAreCopiedFromOneVersion) {
+TEST(NodeSlices, OfVectorsAreHeldOnceInAllReplicas) {
     InOrder in_order;
     launch_on_nodes(array_options(4), enough, [&] {
-        BlockArray<long, 1> a({100'000});
+        constexpr std::int64_t each = 25'001;  // parts begin inside of pages
+        BlockArray<long, 1> a({4 * each});
         a.prefetch_all_to_all();
         for (long round = 1; round < 4; ++round) {
             a.for_each([&](const Index<1>& i, long& element) { element = value_at(i, round); });
             barrier();
             const std::uint64_t before = prefetch_statistics().bytes_from_node;
             in_order([&] {
-                for (std::int64_t i = 0; i < 100'000; ++i)
+                for (std::int64_t i = 0; i < 4 * each; ++i)
                     ASSERT_EQ(a.read({i}), value_at(Index<1>{i}, round));
             });
-            EXPECT_EQ(prefetch_statistics().bytes_from_node - before, rank() % 2 == 0 ? 0 : 400'000);
-            EXPECT_EQ(prefetch_statistics().shared_bytes, 0u) << "they are in a replica";
+            EXPECT_EQ(prefetch_statistics().bytes_from_node - before, rank() % 2 == 0 ? 0 : 16 * each);
+            EXPECT_EQ(prefetch_statistics().shared_bytes, 16 * each);
+            const std::int64_t far = rank() < 2 ? 2 : 0;
+            for (const std::int64_t owner : {far, far + 1})
+                if (const auto pages = own_pages(a, Box<1>({owner * each}, {(owner + 1) * each}))) {
+                    EXPECT_EQ(*pages, 0u) << "of rank " << owner;
+                }
+            barrier();
+        }
+        a.evict_prefetch();
+        barrier();
+        EXPECT_EQ(version_bytes(), 0u);
+    });
+}
+
+TEST(NodeSlices, ThreadsOfARankReadThemWhileTheyAreFetchedAgain) {
+    launch_on_nodes(array_options(4), enough, [&] {
+        Array a(bounds);
+        a.prefetch_all_to_all();
+        for (int round = 1; round < 6; ++round) {
+            write_all(a, round);
+            Task other = spawn([&] { expect_all(a, round); });
+            expect_all(a, round);
+            other.join();
+            EXPECT_EQ(prefetch_statistics().shared_bytes, node_bytes);
             barrier();
         }
     });

@@ -224,6 +224,88 @@ TEST(Prefetching, AnUpdateDoesNotLoseWhatAnotherThreadHasWritten) {
         });
 }
 
+/// Each pattern of a matrix, by its name.
+template <class Use>
+void for_each_pattern(const Use& use) {
+    using Array = BlockArray<long, 2>;
+    use("stencil", [](Array& a, const Prefetch& how) { a.prefetch_stencil(2, false, how); });
+    use("row_wise", [](Array& a, const Prefetch& how) { a.prefetch_row_wise(how); });
+    use("column_wise", [](Array& a, const Prefetch& how) { a.prefetch_column_wise(how); });
+    use("transpose", [](Array& a, const Prefetch& how) { a.prefetch_transpose(how); });
+    use("all_to_all", [](Array& a, const Prefetch& how) { a.prefetch_all_to_all(how); });
+    use("custom", [](Array& a, const Prefetch& how) {
+        const std::vector<Box<2>> row{Box<2>({0, 0}, {2, 9}), Box<2>({4, 4}, {9, 6}), Box<2>({8, 0}, {9, 9})};
+        a.prefetch_custom(std::vector(static_cast<std::size_t>(ranks()), row), how);
+    });
+    use("observed", [](Array& a, const Prefetch& how) {
+        a.observe();
+        for (std::int64_t i = 0; i < 9; ++i)
+            (void)a.read({i, (i + rank()) % 9});
+        a.prefetch_observed(how);
+    });
+}
+
+TEST(Prefetching, LaterThanThePatternIsCalled) {
+    for (const bool consistent : {true, false})
+        for (const bool asynchronous : {true, false})
+            for_each_pattern([&](const char* name, const auto& prefetch) {
+                SCOPED_TRACE(name);
+                std::atomic<std::uint64_t> all_entries = 0;  // some ranks need nothing
+                launch(array_options(4), [&] {
+                    BlockArray<long, 2> a({9, 9});
+                    const auto set_all = [&](long round) {
+                        barrier();
+                        a.for_each([&](const Index<2>& i, long& element) { element = value_at(i, round); });
+                        barrier();
+                    };
+                    const auto update = [&] {
+                        if (asynchronous)
+                            a.update_prefetch_async().wait();
+                        else
+                            a.update_prefetch();
+                    };
+                    const auto expect_all = [&](long round) {
+                        for_each_index(a.bounds(),
+                                       [&](const Index<2>& i) { ASSERT_EQ(a.read(i), value_at(i, round)); });
+                    };
+                    set_all(1);
+                    prefetch(a, {.consistent = consistent, .later = true});
+                    const std::uint64_t entries = prefetch_statistics().entries;
+                    all_entries += entries;
+                    EXPECT_EQ(prefetch_statistics().updates, 0u);
+                    const auto prefetched = [&] {
+                        std::int64_t count = 0;
+                        for_each_index(a.bounds(), [&](const Index<2>& i) {
+                            count += a.own(i) == nullptr && a.is_prefetched(i) ? 1 : 0;
+                        });
+                        return count;
+                    };
+                    if (!consistent) {
+                        EXPECT_EQ(prefetched(), 0) << "not before it is there";
+                        expect_all(1);
+                    }
+                    set_all(2);
+                    update();
+                    const std::int64_t count = prefetched();
+                    EXPECT_EQ(count > 0, entries > 0);
+                    EXPECT_EQ(prefetch_statistics().entries, entries);
+                    EXPECT_EQ(prefetch_statistics().updates, entries);
+                    expect_all(2);
+                    // The same pattern again, and after a resize.
+                    set_all(3);
+                    prefetch(a, {.consistent = consistent, .later = true});
+                    update();
+                    EXPECT_GE(prefetched(), count);
+                    expect_all(3);
+                    a.resize(Box<2>({0, 0}, {9, 8}));
+                    EXPECT_TRUE(prefetched() > 0 || entries == 0);
+                    expect_all(3);
+                    barrier();
+                });
+                EXPECT_GT(all_entries, 0u);
+            });
+}
+
 TEST(Prefetching, WhileTheRankComputes) {
     for (const bool cached : {true, false})
         for (const bool consistent : {true, false})

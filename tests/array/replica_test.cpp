@@ -3,7 +3,7 @@
 // Replicas: with a large observed part of a vector, each element is stored at its index. Elements arrive
 // packed, or as whole ranges. All operations behave as without a replica.
 
-#include "array_rig.hpp"
+#include "node_rig.hpp"
 
 namespace nearfetch {
 namespace {
@@ -29,21 +29,25 @@ struct Several {
 template <class T>
 class LearnedVector {
   public:
-    explicit LearnedVector(const Prefetch& how) : how_(how), a_({each * ranks()}) {}
+    LearnedVector(const Prefetch& how, std::int64_t each) : each_(each), how_(how), a_({each * ranks()}) {}
 
-    void observe() {
+    /// \return most bytes in memory of the node after a fetch
+    std::uint64_t observe() {
         set_all_to(0);
         a_.observe();
         for_each_acquiring(0, size(), [&](std::int64_t i) { ASSERT_EQ(a_(i), T::of(i)); });
         std::uint64_t first = bytes_of([&] { a_.prefetch_observed(how_); });
         if (how_.consistent) first = bytes_of([&] { a_.update_prefetch(); });
+        std::uint64_t shared = prefetch_statistics().shared_bytes;
         const std::uint64_t second = bytes_of([&] { a_.update_prefetch(); });
+        shared = std::max(shared, prefetch_statistics().shared_bytes);
         // With automatic consistency gaps of up to 16 bytes are filled.
         if (ranks() == 1 || (how_.consistent && 3 * sizeof(T) <= 16))
             EXPECT_EQ(first, second);
         else
             EXPECT_LT(first, second) << "all of the parts is tried, too";
         EXPECT_EQ(prefetch_statistics().entries, static_cast<std::uint64_t>(ranks() - 1));
+        return shared;
     }
     /// \param later whether the data arrives while the rank computes
     void check_reads(std::int64_t round, bool later) {
@@ -71,10 +75,10 @@ class LearnedVector {
     void check_contributions(std::int64_t round) {
         set_all_to(round);
         a_.update_prefetch();
-        for (std::int64_t i = next(); i < next() + each; ++i)
+        for (std::int64_t i = next(); i < next() + each_; ++i)
             if (a_.is_prefetched({i})) a_.contribute({i}, T::of(i));
         a_.accumulate_ghosts();
-        for_each_acquiring(rank() * each, (rank() + 1) * each, [&](std::int64_t i) {
+        for_each_acquiring(rank() * each_, (rank() + 1) * each_, [&](std::int64_t i) {
             T sum = value(i, round);
             if (ranks() > 1) sum += T::of(i);
             ASSERT_EQ(a_(i), sum);
@@ -83,14 +87,13 @@ class LearnedVector {
     }
 
   private:
-    static constexpr std::int64_t each = 300;
     static T value(std::int64_t i, std::int64_t round) { return T::of(1000 * round + i); }
-    static std::int64_t size() { return each * ranks(); }
-    static std::int64_t next() { return (rank() + 1) % ranks() * each; }
+    std::int64_t size() const { return each_ * ranks(); }
+    std::int64_t next() const { return (rank() + 1) % ranks() * each_; }
     template <class Visit>
-    static void for_each_acquiring(std::int64_t begin, std::int64_t end, const Visit& visit) {
+    void for_each_acquiring(std::int64_t begin, std::int64_t end, const Visit& visit) const {
         for (std::int64_t i = begin; i < end; ++i)
-            if (i % each % 7 == 2 || i % each % 7 == 6) visit(i);
+            if (i % each_ % 7 == 2 || i % each_ % 7 == 6) visit(i);
     }
     template <class Update>
     static std::uint64_t bytes_of(const Update& update) {
@@ -104,14 +107,19 @@ class LearnedVector {
         barrier();
     }
 
+    std::int64_t each_;
     Prefetch how_;
     BlockArray<T, 1> a_;
 };
 
+/// \param each elements of a rank
 template <class T>
-void check(const Prefetch& how) {
-    LearnedVector<T> vector(how);
-    vector.observe();
+void check(const Prefetch& how, std::int64_t each = 300) {
+    LearnedVector<T> vector(how, each);
+    const std::uint64_t shared = vector.observe();
+    // One of the first two fetches is of all of the parts.
+    const bool on_nodes = each * sizeof(T) >= VersionStore::least_bytes;
+    EXPECT_EQ(shared > 0, on_nodes) << shared;
     for (std::int64_t round = 1; round <= 6; ++round) {
         vector.check_reads(round, round == 5);
         vector.check_own_writes();
@@ -129,6 +137,111 @@ TEST(Replica, WhatStandsInItIsAsElsewhere) {
                     check<Several<3>>(how);
                     check<Several<4>>(how);
                 });
+}
+
+constexpr pgas::NodeSharing::Sizes node_sizes{1 << 20, 1 << 24};
+/// Parts of more than 64 KiB that begin inside of pages.
+constexpr std::int64_t many = 6'007;
+
+TEST(Replica, WhatRanksOfANodeShareIsAsElsewhere) {
+    for (const bool consistent : {false, true})
+        for (const bool static_domain : {false, true})
+            launch_on_nodes(array_options(4), node_sizes, [&] {
+                const Prefetch how{.consistent = consistent, .static_domain = static_domain};
+                check<Several<3>>(how, many);
+                check<Several<4>>(how, many);
+            });
+}
+
+/// Patterns, updates, evictions and writes of a vector. All ranks draw the same numbers, so each knows all
+/// values after a barrier.
+class RandomVector {
+  public:
+    RandomVector(unsigned seed, bool consistent)
+        : dice_(seed),
+          consistent_(consistent),
+          a_({many * ranks()}),
+          values_(static_cast<std::size_t>(many * ranks())) {}
+
+    void run() {
+        for (int round = 1; round <= 12; ++round) {
+            if (round == 1 || dice_() % 3 == 0) change_patterns();
+            write(round);
+            read();
+            if (::testing::Test::HasFatalFailure()) return;
+            most_shared_ = std::max(most_shared_, prefetch_statistics().shared_bytes);
+            barrier();
+        }
+    }
+    std::uint64_t most_shared_bytes() const { return most_shared_; }
+
+  private:
+    using Element = Several<3>;
+
+    void change_patterns() {
+        const Prefetch how{consistent_, dice_() % 2 == 0};
+        switch (dice_() % 4) {
+            case 0:
+                a_.prefetch_all_to_all(how);
+                break;
+            case 1:
+                a_.prefetch_stencil(1 + static_cast<std::int64_t>(dice_() % many), true, how);
+                break;
+            case 2: {
+                const std::int64_t step = 2 + dice_() % 6;
+                a_.observe();
+                for (std::int64_t i = dice_() % step; i < a_.bounds().size(); i += step)
+                    (void)a_.read({i});
+                a_.prefetch_observed(how);
+                break;
+            }
+            default:
+                a_.evict_prefetch();
+        }
+        barrier();
+    }
+    void write(int round) {
+        // Owners set all, and others put some; each element is written once.
+        const std::int64_t begin = rank() * many;
+        const std::int64_t puts = dice_() % 50;
+        const std::int64_t first = dice_() % many;
+        for (std::int64_t i = 0; i < a_.bounds().size(); ++i) {
+            const bool is_put = first <= i % many && i % many < first + puts;
+            const Element value = Element::of(1000 * round + i + (is_put ? 7 : 0));
+            values_[static_cast<std::size_t>(i)] = value;
+            const std::int64_t writer = is_put ? (i / many + 1 + round) % ranks() : i / many;
+            if (writer != rank()) continue;
+            a_(i) = value;
+            if (i < begin || i >= begin + many) {
+                ASSERT_EQ(a_.read({i}), value) << "what this rank has put";
+            }
+        }
+        barrier();
+    }
+    void read() {
+        if (!consistent_ && prefetch_statistics().entries > 0) a_.update_prefetch();
+        for (std::int64_t i = 0; i < a_.bounds().size(); ++i)
+            ASSERT_EQ(a_.read({i}), values_[static_cast<std::size_t>(i)]) << i;
+    }
+
+    std::mt19937 dice_;
+    bool consistent_;
+    BlockArray<Element, 1> a_;
+    std::vector<Element> values_;
+    std::uint64_t most_shared_ = 0;
+};
+
+TEST(Replica, RandomProgramsOnNodesReadWhatWasWritten) {
+    for (const bool consistent : {false, true}) {
+        std::atomic<std::uint64_t> most_shared = 0;
+        for (unsigned seed = 1; seed <= 8; ++seed)
+            launch_on_nodes(array_options(4), node_sizes, [&] {
+                RandomVector program(seed, consistent);
+                program.run();
+                most_shared = std::max(most_shared.load(), program.most_shared_bytes());
+            });
+        EXPECT_GE(most_shared, 2 * sizeof(Several<3>) * many) << "parts of two ranks of the other node";
+    }
 }
 
 }  // namespace

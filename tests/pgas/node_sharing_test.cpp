@@ -161,8 +161,8 @@ TEST_F(LargePiecesTest, OneRankUsesWhatAnotherOneHasFetched) {
     // Both processes can map it.
     PrivatePages one(100'000), other(100'000);
     const std::byte* const places[] = {one.data(), other.data()};
-    ASSERT_TRUE(one.show(first_.file_place(version)));
-    ASSERT_TRUE(other.show(second_.file_place(version)));
+    ASSERT_TRUE(show_file(whole_pages({one.data(), 100'000}), first_.file_place(version)));
+    ASSERT_TRUE(show_file(whole_pages({other.data(), 100'000}), second_.file_place(version)));
     long value = 0;
     for (const std::byte* const place : places) {
         std::memcpy(&value, place, sizeof value);

@@ -115,6 +115,12 @@ def whole_arrays(shape, dtype):
             array[...] = source
             same(array, model)
             barrier()
+            array.fill(model.reshape(-1)[0] if model.size else 0)
+            with array.assign_async(source) as transfer:
+                transfer.test()
+            transfer.wait()
+            same(array, model)
+            barrier()
             if model.size:
                 array.fill(model[(0,) * model.ndim])
                 same(array, np.full_like(model, model[(0,) * model.ndim]))
@@ -133,6 +139,10 @@ def in_other_orders(source, model):
         axes = [axis - model.ndim for axis in np.roll(range(model.ndim), turn).tolist()]
         for array in arrays(model.transpose(axes).shape, model.dtype):
             array.assign(source, axes)
+            same(array, model.transpose(axes))
+            barrier()
+            array.fill(model.reshape(-1)[0] if model.size else 0)
+            array.assign_async(source, axes).wait()
             same(array, model.transpose(axes))
             barrier()
     turned = source.T
@@ -231,6 +241,29 @@ def without_barrier():
         left = 4 * rank() - 1
         assert left < 0 or (array[left] == rank() and array.is_prefetched(left))
         barrier()
+
+
+def later():
+    """Patterns that fetch nothing when they are called."""
+    array = BlockArray((8, 8), int, grid=(ranks(), 1))
+    for pattern in ("stencil", "row_wise", "column_wise", "transpose", "all_to_all"):
+        prefetch = getattr(array, f"prefetch_{pattern}")
+        for update in (array.update_prefetch, lambda: array.update_prefetch_async().wait()):
+            array.local[...] = rank()
+            barrier()
+            before = nearfetch.statistics()["get_messages"]
+            with prefetch(consistent=False, later=True):
+                assert nearfetch.statistics()["get_messages"] == before
+                array.local[...] = rank() + 1
+                barrier()
+                update()
+                before = nearfetch.statistics()["get_messages"]
+                for index in np.ndindex(8, 8):
+                    if array.is_prefetched(index):
+                        assert array[index] == array.owner(index) + 1
+                assert nearfetch.statistics()["get_messages"] == before
+                assert ranks() == 1 or pattern == "row_wise" or before > 0
+                barrier()
 
 
 def asynchronous():
@@ -386,7 +419,8 @@ def wrong_uses():
         refused(lambda key=key: array.prefetch_custom([[key]] * ranks()), words)
     refused(lambda: array.assign(BlockArray((4, 5), "i4")), "same dtype")
     refused(lambda: array.assign(BlockArray((4, 6), "f4")), "same bounds")
-    refused(lambda: array.assign(np.zeros(3)), "source is a distributed array")
+    for assign in (array.assign, array.assign_async):
+        refused(lambda assign=assign: assign(np.zeros(3)), "source is a distributed array")
     for axes in ((0, 0), (0,), (0, 2), (-3, 1), (0.0, 1), (1, 0, 2)):
         refused(lambda axes=axes: array.assign(array, axes), "each dimension is there once")
     refused(lambda: array.assign(BlockArray((4, 5), "f4"), (1, 0)), "same bounds")
@@ -425,6 +459,7 @@ def main():
     observed()
     tables()
     without_barrier()
+    later()
     asynchronous()
     wrong_uses()
     return rank()

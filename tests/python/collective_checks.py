@@ -102,6 +102,13 @@ MISMATCHES: list[tuple[str, str, Use, str, Use]] = [
         lambda _: SparseMatrix((5, 5)),
     ),
     ("assign and fill", "assign", lambda x: x.a.assign(x.b), "fill", lambda x: x.a.fill(3)),
+    (
+        "a begun assign and fill",
+        "assign_async",
+        lambda x: x.a.assign_async(x.b),
+        "fill",
+        lambda x: x.a.fill(3),
+    ),
     ("assign both ways", "assign", lambda x: x.a.assign(x.b), "assign", lambda x: x.b.assign(x.a)),
     (
         "an assignment by one rank",

@@ -37,6 +37,9 @@ constexpr std::uint64_t in_whole(std::uint64_t bytes, std::uint64_t whole) noexc
 constexpr std::uint64_t units_of(std::uint64_t bytes) noexcept {
     return in_whole(bytes, VersionStore::unit_bytes);
 }
+constexpr std::uint64_t units_of(const VersionStore::Name& name) noexcept {
+    return units_of(name.offset_in_page + name.bytes);
+}
 
 }  // namespace
 
@@ -151,12 +154,12 @@ VersionStore::Answer VersionStore::take(const Name& name, NodeTime since, NodeTi
 
 /// \pre locked
 VersionStore::Answer VersionStore::begin(Slot& slot, const Name& name, NodeTime now) const noexcept {
-    const std::uint64_t first = find_room(units_of(name.bytes));
+    const std::uint64_t first = find_room(units_of(name));
     if (first == header_->units) return {};
     slot.name = name;
     slot.first_unit = first;
     slot.users = 1;
-    header_->mark(first, units_of(name.bytes), true);
+    header_->mark(first, units_of(name), true);
     slot.word.store(word_of(State::arriving, now), std::memory_order_release);
     return {Found::begun, Version(header_, &slot)};
 }
@@ -174,9 +177,13 @@ std::uint64_t VersionStore::used_bytes() const noexcept {
     return (units - (header_->words() * bits_per_word - header_->units)) * unit_bytes;
 }
 
-std::uint64_t VersionStore::Version::offset() const noexcept { return header_->offset_of(slot_->first_unit); }
+std::uint64_t VersionStore::Version::offset() const noexcept {
+    return header_->offset_of(slot_->first_unit) + slot_->name.offset_in_page;
+}
 
-std::byte* VersionStore::Version::data() const noexcept { return header_->at(slot_->first_unit); }
+std::byte* VersionStore::Version::data() const noexcept {
+    return header_->at(slot_->first_unit) + slot_->name.offset_in_page;
+}
 
 void VersionStore::Version::complete() const noexcept {
     const std::uint64_t word = slot_->word.load(std::memory_order_relaxed);
@@ -192,7 +199,7 @@ void VersionStore::Version::give_up(Memory memory) noexcept {
         const Header::Locked locked(*header_);
         if (!locked || --slot->users != 0) return;
         first = slot->first_unit;
-        count = units_of(slot->name.bytes);
+        count = units_of(slot->name);
         slot->word.store(word_of(State::empty, 0), std::memory_order_release);
         if (memory == Memory::kept) return header_->mark(first, count, false);
     }

@@ -32,7 +32,7 @@ class VersionStore {
     struct Slot;
 
   public:
-    /// Versions begin at multiples of this, which each system's pages divide.
+    /// What is taken for a version begins at a multiple of this, which each system's pages divide.
     static constexpr std::uint64_t unit_bytes = std::uint64_t{64} << 10;
     /// Below this a copy costs less than what two processes do to share.
     static constexpr std::uint64_t least_bytes = unit_bytes;
@@ -43,6 +43,9 @@ class VersionStore {
         NodeBuffer::Key key;
         std::uint64_t begin;
         std::uint64_t bytes;
+        /// How many bytes of its page stand before the version. So it can be mapped where a slice begins
+        /// inside of a page.
+        std::uint64_t offset_in_page = 0;
         friend bool operator==(const Name&, const Name&) = default;
     };
 

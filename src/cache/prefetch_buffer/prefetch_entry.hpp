@@ -36,7 +36,7 @@
 
 namespace nearfetch {
 
-/// Where an entry's data is stored, in memory that outlives it; nullptr: memory of its own.
+/// Where an entry's data is stored, in PrivatePages that outlive it; nullptr: memory of its own.
 struct EntryLocation {
     std::byte* data = nullptr;
     StrategySelector* strategy_selector = nullptr;  ///< as in PrefetchedSlice

@@ -18,7 +18,7 @@ inline constexpr std::int64_t replica_for_sets = 8;
 }  // namespace detail
 
 template <class T, std::size_t N, Distribution D>
-PrefetchPattern DistributedArray<T, N, D>::prefetch(Pattern pattern, bool later) {
+PrefetchPattern DistributedArray<T, N, D>::prefetch(Pattern pattern) {
     if (!array_prefetch_.is_requested()) patterns_.clear();  // a failed update has evicted them
     const auto same = [&](const Pattern& other) {
         return other.what == pattern.what && other.arguments == pattern.arguments && other.how == pattern.how;
@@ -32,14 +32,14 @@ PrefetchPattern DistributedArray<T, N, D>::prefetch(Pattern pattern, bool later)
         array_prefetch_.begin(packing, called->name);
     }
     ++called->calls;
-    called->ask(layout_, later);
-    if (!called->how.consistent && !later) array_prefetch_.update(false);
+    called->ask(layout_);
+    if (!called->how.consistent && !called->how.later) array_prefetch_.update(false);
     return called->name;
 }
 
 template <class T, std::size_t N, Distribution D>
 void DistributedArray<T, N, D>::agree(std::vector<std::uint64_t> arguments, const Prefetch& how) {
-    arguments.insert(arguments.end(), {how.consistent, how.static_domain});
+    arguments.insert(arguments.end(), {how.consistent, how.static_domain, how.later});
     agreement_.check(arguments, how.barrier);
 }
 
@@ -59,7 +59,7 @@ void DistributedArray<T, N, D>::evict_prefetch(PrefetchPattern name) {
 
 template <class T, std::size_t N, Distribution D>
 void DistributedArray<T, N, D>::ask_for(const std::vector<detail::IndexProduct<N>>& wanted,
-                                        const Prefetch& how, bool later) {
+                                        const Prefetch& how) {
     for (const detail::IndexProduct<N>& product : wanted) {
         const std::vector<Part> parts = parts_of(product);
         std::int64_t elements = 0;
@@ -68,7 +68,7 @@ void DistributedArray<T, N, D>::ask_for(const std::vector<detail::IndexProduct<N
         make_replica(elements, detail::replica_for_boxes);
         for (const Part& part : parts)
             if (part.owner != rank_)
-                array_prefetch_.request(part.slice, layout_.global(part.owner, part.local.lower), how, later);
+                array_prefetch_.request(part.slice, layout_.global(part.owner, part.local.lower), how);
     }
 }
 
@@ -84,13 +84,11 @@ template <class T, std::size_t N, Distribution D>
 PrefetchPattern DistributedArray<T, N, D>::prefetch_wanted(const char* what,
                                                            std::vector<std::uint64_t> arguments,
                                                            const Prefetch& how, const Wanted& wanted,
-                                                           const Where& where, bool later) {
+                                                           const Where& where) {
     const detail::Collective call(what, where);
     agree(arguments, how);
-    Pattern pattern{
-        what, std::move(arguments), how,
-        [this, how, wanted](const Layout<N, D>&, bool now_later) { ask_for(wanted(), how, now_later); }};
-    return prefetch(std::move(pattern), later);
+    return prefetch({what, std::move(arguments), how,
+                     [this, how, wanted](const Layout<N, D>&) { ask_for(wanted(), how); }});
 }
 
 template <class T, std::size_t N, Distribution D>
@@ -106,9 +104,11 @@ template <class T, std::size_t N, Distribution D>
 PrefetchTransfer DistributedArray<T, N, D>::prefetch_stencil_async(const Stencil& stencil,
                                                                    const Prefetch& how, const Where& where) {
     detail::check_halo(stencil, N);
+    Prefetch begun = how;
+    begun.later = true;
     prefetch_wanted(
-        "prefetch_stencil_async", detail::describe<N>(stencil), how,
-        [=, this] { return detail::stencil_pattern(layout_, rank_, stencil); }, where, true);
+        "prefetch_stencil_async", detail::describe<N>(stencil), begun,
+        [=, this] { return detail::stencil_pattern(layout_, rank_, stencil); }, where);
     return array_prefetch_.start_update();
 }
 
@@ -154,7 +154,7 @@ PrefetchPattern DistributedArray<T, N, D>::prefetch_custom(const std::vector<std
     agree(detail::describe(table), how);
     const std::vector<Box<N>>& row = table[static_cast<std::size_t>(rank_)];
     return prefetch({"prefetch_custom", detail::describe(std::vector<std::vector<Box<N>>>{row}), how,
-                     [this, row, how](const Layout<N, D>&, bool) {
+                     [this, row, how](const Layout<N, D>&) {
                          detail::request_boxes(array_prefetch_, layout_, rank_, std::span<const Box<N>>(row),
                                                parts_.address(), sizeof(T), how);
                      }});
@@ -166,15 +166,12 @@ PrefetchPattern DistributedArray<T, N, D>::prefetch_boxes(
     const Prefetch& how, const Where& where) {
     const detail::Collective call("prefetch_custom", where);
     agree({}, how);
-    return prefetch({"prefetch_custom",
-                     {name != 0 ? name : ++distinct_},
-                     how,
-                     [this, wanted, how](const Layout<N, D>&, bool) {
-                         const std::vector<Box<N>> boxes = wanted(layout_, rank_);
-                         detail::request_boxes(array_prefetch_, layout_, rank_,
-                                               std::span<const Box<N>>(boxes), parts_.address(), sizeof(T),
-                                               how);
-                     }});
+    return prefetch(
+        {"prefetch_custom", {name != 0 ? name : ++distinct_}, how, [this, wanted, how](const Layout<N, D>&) {
+             const std::vector<Box<N>> boxes = wanted(layout_, rank_);
+             detail::request_boxes(array_prefetch_, layout_, rank_, std::span<const Box<N>>(boxes),
+                                   parts_.address(), sizeof(T), how);
+         }});
 }
 
 template <class T, std::size_t N, Distribution D>
@@ -186,8 +183,8 @@ Observation DistributedArray<T, N, D>::prefetch_observed(const Prefetch& how, co
     auto sets = std::make_shared<detail::SetsByOwner>(observer_->take());
     observer_.reset();
     // The first time as they are, and after a resize with their new numbers.
-    const auto ask = [this, how, encoded = detail::encode_sets(*sets), sets](const Layout<N, D>& before,
-                                                                             bool) mutable {
+    const auto ask = [this, how, encoded = detail::encode_sets(*sets),
+                      sets](const Layout<N, D>& before) mutable {
         if (sets == nullptr) {
             sets = std::make_shared<detail::SetsByOwner>(renumbered(encoded, before));
             encoded = detail::encode_sets(*sets);

@@ -37,6 +37,9 @@ struct Prefetch {
     /// before the program's last barrier. The array's next collective function checks that all ranks called
     /// the same.
     bool barrier = true;
+    /// True: the call fetches nothing. What is asked for arrives with the next update_prefetch() or
+    /// update_prefetch_async(); until then it is read from its owners.
+    bool later = false;
     friend bool operator==(const Prefetch&, const Prefetch&) = default;
 };
 
@@ -92,10 +95,8 @@ class ArrayPrefetch {
     PrefetchPattern begin(const SlicePacking& packing, PrefetchPattern again = {});
     /// Asks for a slice. Consistent slices are fetched at their first access (LAPPS, 5.3.1).
     /// \param first index of its first element, for a contiguous distribution
-    /// \param later a slice of manual consistency becomes visible when a transfer has fetched it
-    void request(const Slice& slice, std::span<const std::int64_t> first, const Prefetch& how,
-                 bool later = false) {
-        request(slice, nullptr, first, how, later);
+    void request(const Slice& slice, std::span<const std::int64_t> first, const Prefetch& how) {
+        request(slice, nullptr, first, how);
     }
     /// Asks for some elements of an owner's part. They become a box if they form one.
     /// \param first index of the part's first element, for a contiguous distribution
@@ -191,7 +192,7 @@ class ArrayPrefetch {
   private:
     friend class PrefetchTransfer::State;
     void request(const Slice& slice, std::unique_ptr<const IndexSet> only,
-                 std::span<const std::int64_t> first, const Prefetch& how, bool later);
+                 std::span<const std::int64_t> first, const Prefetch& how);
     std::byte* location_in_replica(const Slice& slice, std::span<const std::int64_t> first) const;
     void make_visible(PrefetchedSlice* slice);
     void reset_last_used();

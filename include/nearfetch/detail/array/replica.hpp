@@ -17,13 +17,17 @@
 #include <span>
 #include <vector>
 
+namespace nearfetch {
+class PrivatePages;
+}
+
 namespace [[gnu::visibility("default")]] nearfetch {
 
 namespace detail {
 
 class ArrayPrefetch;
 
-/// Memory for all elements. Slices point into it (PrefetchedSlice::data).
+/// Memory for all elements, in whole pages. Slices point into it (PrefetchedSlice::data).
 class Replica {
   public:
     /// \throws std::bad_alloc
@@ -50,6 +54,7 @@ class Replica {
     std::int64_t lower_;
     std::uint64_t element_bytes_;
     std::unique_ptr<StrategySelector> strategy_selector_;
+    std::unique_ptr<PrivatePages> pages_;
     std::byte* memory_;
     std::atomic<bool> locked_{false};
     // Result of the last search. A search costs as much as reading the elements.

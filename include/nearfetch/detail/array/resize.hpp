@@ -35,7 +35,7 @@ void DistributedArray<T, N, D>::resize(const Box<N>& bounds, const std::array<Ra
     array_prefetch_.evict();
     for (Pattern& pattern : patterns) {
         array_prefetch_.begin(detail::packing_of<T>(layout_), pattern.name);
-        pattern.ask(before, false);
+        pattern.ask(before);
     }
     patterns_ = std::move(patterns);
     if ((states & detail::ResizeState::manual) == 0) return;
