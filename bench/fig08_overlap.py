@@ -71,5 +71,7 @@ def _claims(rows: list[Row], network: str) -> list[Claim]:
             sides = (here[each, largest]["each_overlap"] for each in (one, other))
             more = Interval.of([a - b for a, b in zip(*sides)])
             text = f"{network}: overlap of a {one} miss of {largest} B, more than of a {other} one"
-            claims.append(Claim.at_least(text, -LESS, more))
+            kinds = {"without nearfetch": rma.PAST, one: one, other: other}
+            hidden = [f"{kind} {here[config, largest]['overlap']:.3g}" for kind, config in kinds.items()]
+            claims.append(Claim.at_least(text, -LESS, more, "", f"overlaps: {', '.join(hidden)}"))
     return claims

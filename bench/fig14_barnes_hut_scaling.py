@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Barnes-Hut: weak scaling, the force time of a body with 16 to 64 ranks (001, Fig. 14).
+"""Barnes-Hut: weak scaling, the force time of a body with 16 to 128 ranks (001, Fig. 14).
 
 The ranks are SimGrid's, one on a node of a Cray XC like Piz Daint (docs/smpi.md). Times are virtual and
-exact. The paper goes to 128 ranks, of which a run takes more than ten minutes here. Its caption has 1,500
-bodies a rank, its text 8,000: both are here. The tree is of all bodies. Forces are computed on the first
-bodies of each rank, so the cache is colder than in the paper. The program's own cache ("native") has as many
-bytes as ours, |S_w| = 2 MB; |I_w| = 30K.
+exact. The paper's caption has 1,500 bodies a rank, its text 8,000: both are here. The tree is of all bodies.
+Forces are computed on the first 12 bodies of each rank, because a get takes some 30 us to simulate. So the
+cache is colder than in the paper. `infinite cache` is how cold: the plain program's time without the gets
+that a rank repeats. Read-ahead can beat it. The program's own cache ("native") has as many bytes as ours,
+|S_w| = 2 MB; |I_w| = 30K.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from bench import scaling
 from bench.harness import Options
 from bench.report import Report
 
-TITLE = "Barnes-Hut: weak scaling with 16 to 64 ranks, in virtual time (001, Fig. 14)"
+TITLE = "Barnes-Hut: weak scaling with 16 to 128 ranks, in virtual time (001, Fig. 14)"
 
 BARNES_HUT = scaling.Scaling(
     program="barnes_hut",
@@ -22,16 +23,17 @@ BARNES_HUT = scaling.Scaling(
     same="checksum",
     mode="user-defined",
     settings={"buffer_bytes": "2MiB", "index_entries": 30000},
+    first_gets=scaling.BARNES_HUT_FIRST_GETS,
     native=["--cache", "block", "--cache-bytes", "2MiB"],
 )
 
 
 def run(options: Options) -> Report:
     """One run each."""
-    computed = options.choose(2, 4)
+    computed = options.choose(12, 4)
     cases = [
         scaling.Case(f"{bodies} bodies a rank", count, ["--bodies", bodies * count, "--max-bodies", computed])
         for bodies in options.choose((1500, 8000), (100,))
-        for count in options.choose((16, 32, 64), (4, 8))
+        for count in options.choose((16, 32, 64, 128), (4, 8))
     ]
     return BARNES_HUT.report(cases, 5, options)

@@ -19,8 +19,8 @@ INTRODUCTION = """\
 Made by `./nf results` from the files in [results](results/). Edit `bench/figures.py`, not this page.
 
 Each figure and table of the three papers has a row. *Size* says whether the size is the paper's, or why not.
-A value in bold falls short of what its benchmark claims. [results.md](results.md) has all values, and says at
-which commits and on which machine they were measured.
+A value in bold falls short of what its benchmark claims; behind it is where, and what bounds it.
+[results.md](results.md) has all values, and says at which commits and on which machine they were measured.
 """
 
 TITLES: Mapping[str, str] = {
@@ -69,4 +69,6 @@ def _values(figure: Figure, documents: Mapping[str, Document], showing: Showing)
 def _claimed(claim: Mapping[str, Any], showing: Showing) -> str:
     unit = claim["target"].split(maxsplit=2)[2:]
     value = showing(claim["measured"], unit[0] if unit else "")
-    return f"{claim['text']}: " + (value if claim["holds"] else f"**{value}**")
+    if claim["holds"]:
+        return f"{claim['text']}: {value}"
+    return f"{claim['text']}: **{value}**" + (f" ({claim['detail']})" if claim["detail"] else "")

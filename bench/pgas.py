@@ -145,8 +145,22 @@ def speed_up_claim(row: Row, target: float) -> Claim:
         target,
         Interval.in_row(row, "speed_up"),
         "times faster",
-        f"{row['seconds']:.4g} s{bound}",
+        "; ".join(filter(None, [f"{row['seconds']:.4g} s{bound}", row.get("bound", "")])),
     )
+
+
+def read_bound(base: Row, row: Row, work_seconds: float, target: float) -> str:
+    """What bounds the speed-up of `row` over `base` in virtual time: a loop's work, and the network's least.
+
+    And what a hit of the base would have to take more, so that `row` were `target` times as fast.
+    """
+    best = base["seconds"] / (work_seconds + row["bound_seconds"])
+    text = f"work and network's least alone: {best:.3g} times"
+    missing_seconds = (target * row["seconds"] - base["seconds"]) * base["ranks"]
+    if missing_seconds <= 0:
+        return text
+    hits = base["counters"]["hits"] + base["counters"]["pending_hits"]
+    return f"{text}; {target:g} times if a hit of base took {missing_seconds * 1e9 / hits:.3g} ns more"
 
 
 def findings(rows: Sequence[Row], base: str = "uncached") -> list[Finding]:

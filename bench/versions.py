@@ -185,7 +185,7 @@ def figure(kernel: Kernel, options: Options) -> Report:
         rows = pgas.rows_of(kernel.name, place.stage, place.ranks, reports, CACHED)
         report.rows += beside(rows, scaling, place.size)
     for network in NETWORKS:
-        _add_results(report, kernel, Stage(network, "virtual"))
+        _add_results(report, kernel, Stage(network, "virtual"), each_ns)
     of_figure = [row for row in report.rows if row["scaling"] != "small"]
     report.pictures = [Lines(of_figure, "seconds", "ranks", "side", ["network", "scaling"], log="xy")]
     return report
@@ -210,7 +210,7 @@ def _places(kernel: Kernel, options: Options) -> list[tuple[str, Place]]:
     return places
 
 
-def _add_results(report: Report, kernel: Kernel, stage: Stage) -> None:
+def _add_results(report: Report, kernel: Kernel, stage: Stage, each_ns: float) -> None:
     """The claims and findings on a network, with the most ranks."""
     rows = pgas.find(report.rows, network=str(stage))
     ranks = max(row["ranks"] for row in rows)
@@ -225,12 +225,14 @@ def _add_results(report: Report, kernel: Kernel, stage: Stage) -> None:
         report.findings.append(finding(text, base, row, "seconds", "s", "over_base"))
         if side in kernel.faster.get(stage.network, {}):
             at_small = small[side]
+            least = kernel.faster[stage.network][side]
+            work_seconds = kernel.elements(row["size"], kernel.figure_times) * each_ns * 1e-9 / ranks
             detail = (
                 f"size {row['size']}: {base['seconds']:.3g} and {row['seconds']:.3g} s;"
                 f" size {at_small['size']}: {at_small['over_base']:.3g} times,"
-                f" over {UNCACHED} {at_small['over_uncached']:.3g} times"
+                f" over {UNCACHED} {at_small['over_uncached']:.3g} times;"
+                f" {pgas.read_bound(base, row, work_seconds, least)}"
             )
-            least = kernel.faster[stage.network][side]
             over_base = Interval.in_row(row, "over_base")
             report.claims.append(Claim.at_least(text, least, over_base, "times faster", detail))
     over_uncached = [

@@ -244,7 +244,16 @@ apps::Report make_report(const apps::MpiSession& mpi, const Options& options, co
         report.add("check_max_share_of_bound", results.worst_share);
         report.add("check_over_bound", results.over_bound);
     }
-    report.add("force_seconds_per_body", forces != 0 ? seconds / static_cast<double>(forces) : 0.0);
+    const auto of_body = [forces](double all) { return forces != 0 ? all / static_cast<double>(forces) : 0; };
+    report.add("force_seconds_per_body", of_body(seconds));
+    if (options.first_gets) {
+        const std::uint64_t first_gets = apps::sum_over_ranks(counts.first_gets);
+        report.add("first_gets", first_gets);
+        report.add("first_get_bytes", first_gets * sizeof(Node));
+        // Without nearfetch: what a cache without limit would leave, if its hits took no time.
+        const double repeated = apps::sum_over_ranks(reader.repeated_seconds());
+        report.add("first_get_seconds_per_body", of_body(seconds - repeated));
+    }
     report.add("force_seconds", apps::max_over_ranks(account.force_seconds));
     report.add("communication_seconds", apps::max_over_ranks(reader.communication_seconds()));
     return report;
@@ -259,7 +268,7 @@ int simulate(const apps::MpiSession& mpi, const Options& options) {
     apps::Stopwatch total;
     total.start();
     std::vector<Body> bodies = initial_bodies(mpi, options);
-    DistributedTree tree(mpi, options.common.window, options.cache);
+    DistributedTree tree(mpi, options.common.window, options.cache, options.first_gets);
     Account account;
     Results results;
     for (int step = 0; step < options.steps; ++step) {

@@ -39,10 +39,10 @@ std::vector<Item> gather_everywhere(const std::vector<Item>& items, MPI_Datatype
 }  // namespace
 
 DistributedTree::DistributedTree(const apps::MpiSession& mpi, const apps::WindowOptions& window,
-                                 const CacheOptions& cache)
+                                 const CacheOptions& cache, bool tell_first_gets)
     : mpi_(mpi),
       window_options_(window),
-      reader_(mpi.rank(), cache),
+      reader_(mpi.rank(), cache, tell_first_gets),
       body_type_(bytes_type(sizeof(Body))),
       region_type_(bytes_type(sizeof(Region))) {}
 

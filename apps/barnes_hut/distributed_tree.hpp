@@ -15,8 +15,8 @@ namespace nearfetch::barnes_hut {
 /// The bodies and the tree over them, distributed over the ranks. octree.hpp describes the distribution.
 class DistributedTree {
   public:
-    DistributedTree(const apps::MpiSession& mpi, const apps::WindowOptions& window,
-                    const CacheOptions& cache);
+    DistributedTree(const apps::MpiSession& mpi, const apps::WindowOptions& window, const CacheOptions& cache,
+                    bool tell_first_gets);
     ~DistributedTree();
     DistributedTree(const DistributedTree&) = delete;
     DistributedTree& operator=(const DistributedTree&) = delete;

@@ -6,7 +6,8 @@
 
 namespace nearfetch::barnes_hut {
 
-NodeReader::NodeReader(int rank, const CacheOptions& cache) : rank_(rank), cache_(cache) {
+NodeReader::NodeReader(int rank, const CacheOptions& cache, bool tell_first_gets)
+    : rank_(rank), cache_(cache), tell_first_gets_(tell_first_gets) {
     if (!cache.enabled) return;
     tags_.resize(cache.capacity_bytes / cache.block_bytes);
     slots_.resize(tags_.size() * cache.block_bytes);
@@ -25,6 +26,7 @@ void NodeReader::begin_phase(const apps::Window& window, std::uint64_t window_by
     own_ = static_cast<const Node*>(window.memory());
     blocks_per_rank_ = window_bytes / cache_.block_bytes;
     std::fill(tags_.begin(), tags_.end(), 0);
+    seen_.clear();
 }
 
 void NodeReader::get(void* buffer, std::size_t bytes, int target, std::uint64_t offset_bytes) {
@@ -35,6 +37,17 @@ void NodeReader::get(void* buffer, std::size_t bytes, int target, std::uint64_t 
     watch_.stop();
     ++counts_.remote_gets;
     counts_.remote_bytes += bytes;
+}
+
+void NodeReader::get_node(Ref ref) {
+    const double before = watch_.seconds();
+    get(&remote_, sizeof(Node), ref.rank, ref.index * sizeof(Node));
+    if (!tell_first_gets_) return;
+    if (seen_.insert(static_cast<std::uint64_t>(ref.rank) << 32 | ref.index).second) {
+        ++counts_.first_gets;
+    } else {
+        repeated_seconds_ += watch_.seconds() - before;
+    }
 }
 
 const std::byte* NodeReader::block(int target, std::uint64_t number) {

@@ -36,6 +36,9 @@ apps::Parsed parse_options(int argc, const char* const* argv, Options& options) 
                    "forces on the first M bodies of each rank only; the others fly straight on")
         ->check(apps::whole_number())
         ->type_name("M");
+    app.add_flag("--first-gets", options.first_gets,
+                 "report the force time without repeated gets of a node, too: what a cache without limit "
+                 "would leave");
     app.add_option_function<std::string>(
            "--cache", [&options](const std::string& kind) { options.cache.enabled = kind == "block"; },
            "cache built into the program: none (default), or direct-mapped blocks of the other ranks' trees")
@@ -55,6 +58,11 @@ apps::Parsed parse_options(int argc, const char* const* argv, Options& options) 
         parsed = {false, apps::kBadUse,
                   "barnes_hut: --cache-bytes is smaller than --block-bytes (the cache could not hold one "
                   "block): enlarge it\n"};
+    }
+    if (parsed.run && options.first_gets && options.cache.enabled) {
+        parsed = {false, apps::kBadUse,
+                  "barnes_hut: --first-gets goes with --cache none (the built-in cache gets blocks, not "
+                  "nodes): leave one of them out\n"};
     }
     options.force.bounds = options.check;
     return parsed;

@@ -26,6 +26,7 @@ struct Options {
     CacheOptions cache;
     bool check = false;
     std::optional<std::uint64_t> max_bodies;  ///< per rank
+    bool first_gets = false;                  ///< report the time of the first gets of each node
 };
 
 apps::Parsed parse_options(int argc, const char* const* argv, Options& options);

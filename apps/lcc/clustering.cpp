@@ -30,6 +30,7 @@ class RemoteLists {
         const std::uint64_t degree = graph_.degree(v);
         const int owner = graph_.owner(v);
         const auto count = static_cast<int>(degree);
+        const double before = watch_.seconds();
         watch_.start();
         if (lock_each_) MPI_Win_lock(MPI_LOCK_SHARED, owner, 0, graph_.window());
         MPI_Get(buffer_.data(), count, MPI_UINT32_T, owner, graph_.displacement(v), count, MPI_UINT32_T,
@@ -41,6 +42,8 @@ class RemoteLists {
         if (!seen_[v]) {
             seen_[v] = true;
             ++account.remote_vertices;
+            account.first_get_bytes += degree * sizeof(Vertex);
+            account.first_get_seconds += watch_.seconds() - before;
         }
         return {buffer_.data(), static_cast<std::size_t>(degree)};
     }

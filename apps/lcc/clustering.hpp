@@ -15,7 +15,9 @@ struct LocalResult {
     std::uint64_t remote_gets = 0;
     std::uint64_t remote_vertices = 0;  ///< distinct vertices among them
     std::uint64_t remote_bytes = 0;
-    double communication_seconds = 0;  ///< in MPI_Get and the calls that complete it
+    std::uint64_t first_get_bytes = 0;  ///< of the first get of each distinct vertex
+    double communication_seconds = 0;   ///< in MPI_Get and the calls that complete it
+    double first_get_seconds = 0;       ///< of these, for the first get of each distinct vertex
 };
 
 /// Counts the closed pairs of this rank's first `count` vertices.

@@ -59,6 +59,10 @@ apps::Parsed parse_options(int argc, const char* const* argv, Options& options) 
     app.add_option("--max-vertices", options.max_vertices, "process only the first N vertices of each rank")
         ->check(apps::whole_number())
         ->type_name("N");
+    app.add_option("--max-ranks", options.max_ranks,
+                   "only the first N ranks process vertices; the others serve what is read of them")
+        ->check(apps::whole_number())
+        ->type_name("N");
     app.add_option("--repeat", options.repeat, "compute N times; the times printed are medians (default 1)")
         ->check(CLI::Range(1, 1000000))
         ->type_name("N");

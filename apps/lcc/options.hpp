@@ -20,6 +20,7 @@ struct Options {
     bool shuffle = false;  ///< number the vertices at random, from the seed
     std::string per_vertex_path;
     std::optional<std::uint64_t> max_vertices;  ///< per rank
+    std::optional<std::uint64_t> max_ranks;     ///< that process vertices; the others serve
     int repeat = 1;
     bool lock_each = false;  ///< a lock and unlock per get, instead of one lock_all with flushes
 };

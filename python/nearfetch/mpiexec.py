@@ -81,8 +81,9 @@ def _smpirun(ranks: int, network: str, env: dict[str, str]) -> Launch:
     path = shutil.which(SIMULATOR, path=env.get("PATH"))
     if path is None:
         raise NearfetchError(f"no {SIMULATOR} (it is not in PATH): install libsimgrid-dev")
-    # Its default algorithms of collective calls send messages from each rank to all others.
-    words = [path, "--cfg=smpi/coll-selector:ompi", "--log=root.thresh:critical"]
+    # By default collective calls send messages from each rank to all others, at once: slow to simulate.
+    words = [path, "--cfg=smpi/coll-selector:ompi", "--cfg=smpi/alltoallv:ring"]
+    words += ["--log=root.thresh:critical"]
     words += ["-platform", str(files[0]), "-hostfile", str(files[1])]
     return Launch([*words, "-np", str(ranks)], env)
 

@@ -13,7 +13,7 @@ namespace nearfetch::simulated {
 // Rounded up from what ./nf bench paper_sizes measures of windows.
 constexpr std::uint64_t hit_ns = 100;      ///< a get's lookup, and its flush
 constexpr std::uint64_t miss_ns = 500;     ///< the same, and room in the cache
-constexpr std::uint64_t copied_bytes = 4;  ///< in a nanosecond, to the program or into the cache
+constexpr std::uint64_t copied_bytes = 8;  ///< in a nanosecond, to the program or into the cache
 
 /// Makes ticks() tell the simulation's time, in nanoseconds.
 void use_clock() noexcept;

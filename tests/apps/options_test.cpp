@@ -31,7 +31,8 @@ TEST(LccOptions, AllAreUnderstood) {
                                                             "0",          "--repeat",    "3",
                                                             "--json",     "o",           "--per-vertex",
                                                             "p",          "--lock-each", "--ignore-columns",
-                                                            "--member",   "e.csv"});
+                                                            "--member",   "e.csv",       "--max-ranks",
+                                                            "1"});
     ASSERT_TRUE(parsed.run) << parsed.text;
     EXPECT_EQ(options.file, "g.csv");
     EXPECT_EQ(options.reading.format, graph::Format::snap);
@@ -42,6 +43,7 @@ TEST(LccOptions, AllAreUnderstood) {
     const std::vector<std::pair<std::string, std::string>> infos = {{"a", "b"}, {"c", "d=e"}};
     EXPECT_EQ(options.common.window.infos, infos);
     EXPECT_EQ(options.max_vertices, 0U);
+    EXPECT_EQ(options.max_ranks, 1U);
     EXPECT_EQ(options.repeat, 3);
     EXPECT_TRUE(options.lock_each);
     EXPECT_EQ(options.common.json_path, "o");
@@ -60,6 +62,7 @@ TEST(LccOptions, BadOnesAreRefused) {
         {"g.csv", "--repeat", "0"},
         {"g.csv", "--vertices", "0"},
         {"g.csv", "--max-vertices", "-1"},
+        {"g.csv", "--max-ranks", "-1"},
         {"--rmat-scale", "0"},
         {"--rmat-scale", "32"},
         {"--rmat-scale", "x"},
@@ -119,6 +122,7 @@ TEST(BarnesHutOptions, BadOnesAreRefused) {
         {"--theta", "2.1"},
         {"--theta", "nan"},
         {"--cache", "lru"},
+        {"--cache", "block", "--first-gets"},
         {"--block-bytes", "0"},
         {"--cache-bytes", "2 parsecs"},
         {"--dt", "-1"},

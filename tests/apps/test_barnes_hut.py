@@ -104,6 +104,14 @@ def test_part_of_the_bodies(barnes_hut: Starter) -> None:
     assert sum(whole.json["remote_gets_per_rank"]) == int(whole.results["remote_gets"])
 
 
+def test_first_gets_are_told_apart(barnes_hut: Starter) -> None:
+    results = barnes_hut.good(*SMALL, "--first-gets", ranks=2).results
+    assert 0 < int(results["first_gets"]) <= int(results["tree_nodes"])
+    assert int(results["first_gets"]) * 5 < int(results["remote_gets"])
+    assert 0 < float(results["first_get_seconds_per_body"]) < float(results["force_seconds_per_body"])
+    assert "first_gets" not in barnes_hut.good(*SMALL, ranks=2).results
+
+
 @pytest.mark.parametrize("bodies", [1, 2, 3])
 def test_fewer_bodies_than_ranks(barnes_hut: Starter, bodies: int) -> None:
     results = barnes_hut.good("--bodies", bodies, "--steps", 2, "--check", ranks=4).results

@@ -164,6 +164,19 @@ def test_part_of_the_vertices(lcc: Starter) -> None:
     assert all_of_them["triangles"] == whole["triangles"]
 
 
+def test_part_of_the_ranks(lcc: Starter) -> None:
+    arguments = ["--rmat-scale", 7, "--edge-factor", 8, "--shuffle"]
+    whole = lcc.good(*arguments, ranks=2)
+    part = lcc.good(*arguments, "--max-ranks", 1, ranks=2)
+    assert part.results["processed_vertices"] == "64"
+    assert "triangles" not in part.results
+    assert part.json["remote_gets_per_rank"] == [whole.json["remote_gets_per_rank"][0], 0]
+    assert 0 < int(part.results["closed_pairs"]) < int(whole.results["closed_pairs"])
+    assert lcc.good(*arguments, "--max-ranks", 5, ranks=2).results["triangles"] == whole.results["triangles"]
+    none = lcc.good(*arguments, "--max-ranks", 0, ranks=2).results
+    assert (none["processed_vertices"], none["average"]) == ("0", "0")
+
+
 def test_repetitions_are_timed_one_by_one(lcc: Starter) -> None:
     once = lcc.good("--rmat-scale", 6, ranks=2)
     thrice = lcc.good("--rmat-scale", 6, "--repeat", 3, ranks=2)

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.skipif(
 
 AS_001 = {"storage": "best_fit", "policy": "clampi", "exact_match": "on", "keep_on_resize": "off"}
 GRAPH = ["--rmat-scale", 9, "--edge-factor", 8]
-TIMES = ("communication_seconds", "total_seconds", "force_seconds", "force_seconds_per_body")
+TIMES = ("communication_seconds", "first_get_seconds", "total_seconds", "force_seconds")
 
 
 def started(program: str, scratch: Path, *arguments: object, network: str = "aries", **where: Any) -> Run:
@@ -45,6 +45,18 @@ def test_lcc_is_the_same_and_faster(tmp_path: Path, network: str) -> None:
             assert 1.5 * cached.json["total_seconds"] < plain.json["total_seconds"]
 
 
+def test_what_a_cache_without_limit_would_leave(tmp_path: Path) -> None:
+    """A get takes at least the latency, and repeated ones make the rest of the time."""
+    lcc = started("lcc", tmp_path, *GRAPH, "--shuffle", "--max-ranks", 1).json
+    lists = lcc["remote_vertices_per_rank"][0]
+    assert 1.7e-6 * lists < lcc["first_get_seconds"] < lcc["communication_seconds"]
+    tree = started("barnes_hut", tmp_path, "--bodies", 480, "--first-gets").json
+    assert tree["first_get_seconds_per_body"] > 1.7e-6 * tree["first_gets"] / tree["forces"]
+    repeated = tree["remote_gets"] - tree["first_gets"]
+    saved = tree["force_seconds_per_body"] - tree["first_get_seconds_per_body"]
+    assert saved > 1.7e-6 * repeated / tree["forces"]
+
+
 def test_barnes_hut_is_the_same_and_faster(tmp_path: Path) -> None:
     bodies = ["--bodies", 480, "--steps", 2]
     plain = started("barnes_hut", tmp_path, *bodies)
@@ -52,6 +64,14 @@ def test_barnes_hut_is_the_same_and_faster(tmp_path: Path) -> None:
         cached = started("barnes_hut", tmp_path, *bodies, **more)
         assert results_of(cached) == results_of(plain)
         assert 1.5 * cached.json["force_seconds"] < plain.json["force_seconds"]
+
+
+def test_numbers_of_ranks_that_are_no_powers_of_two(tmp_path: Path) -> None:
+    """Some of SMPI's algorithms of collective calls do not end then."""
+    for ranks in (12, 100):
+        words = ["--bodies", 10 * ranks, "--max-bodies", 1]
+        run = Starter("barnes_hut", tmp_path, "aries").good(*words, family=SIMULATED, ranks=ranks)
+        assert 0 < run.json["forces"] <= ranks
 
 
 @pytest.mark.parametrize("mode", [None, "acquire"])
