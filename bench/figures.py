@@ -394,7 +394,7 @@ PAPERS: Mapping[str, Sequence[Figure]] = {
             "Fig. 10",
             "ratio of remote accesses",
             "at 25 %: 100 to 160x (mc), 60 to 80x (ac)",
-            "an order of 1,024 for 4,096, which takes base an hour",
+            "an order of 128 for 4,096; with 1,024 base takes more than five minutes",
             "lapps10_ratio",
             (
                 "fdr-ib virtual, ac over base at a ratio of 25%",

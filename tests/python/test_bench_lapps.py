@@ -88,16 +88,12 @@ def test_replicated_matrices(name, tmp_path):
 
 def test_stars_over_the_ratio_of_remote_accesses(tmp_path):
     report = measure("lapps10_ratio", QUIET, tmp_path / "ratio.json", tmp_path)
-    large = pgas.find(report.rows, order=32)
-    small = [row for row in report.rows if row not in large]
-    ratios = {row["radius"]: row["remote_ratio"] for row in small}
+    ratios = {row["radius"]: row["remote_ratio"] for row in report.rows}
     # Rank 0 has 8 of 16 rows. A star of radius 1 has 3 places in a row and in a column, but 2 at the edges;
     # one is remote from each element of the last row. With 15 it has all 16, half of a column being remote.
     assert ratios == {1: round(16 / (8 * (16 * 3 - 2) + 16 * (8 * 3 - 1)), 4), 15: 0.25}
-    assert {row["side"] for row in small} == set(lapps10_ratio.SIDES)
-    assert {row["side"] for row in large} == set(lapps10_ratio.SIDES) - {lapps10_ratio.UNCACHED}
-    assert {row["time"] for row in large} == {"virtual"} and large[-1]["remote_ratio"] == 0.25
-    assert all(row["seconds"] > 0 for row in report.rows) and all(row["over_uncached"] > 0 for row in small)
+    assert {row["side"] for row in report.rows} == set(lapps10_ratio.SIDES)
+    assert all(row["seconds"] > 0 and row["over_uncached"] > 0 for row in report.rows)
     assert all(row["speed_up"] == 1 for row in report.rows if row["side"] == "base")
     assert len(report.claims) == 3 * 4
     assert all("over base" in claim.text and "no cache" not in claim.text for claim in report.claims)
