@@ -257,7 +257,7 @@ def test_the_papers_page_shows_claims_and_findings_or_says_that_there_are_none()
         page = results.pages(documents, Path("page.md"))[Path("papers.md")]
     lines = page.partition("2015.\n")[2].strip().splitlines()[2:]
     assert lines == [
-        "| Fig. 1 | a | 2x | a \\| b: **4 times**. A note. | same | `./nf bench modes` |",
+        "| Fig. 1 | a | 2x | a \\| b: **4 times** (worst). A note. | same | `./nf bench modes` |",
         "| Fig. 2 | b | 3x | LCC: 241x (200 to 1,268) | less | `./nf bench modes` |",
         "| Fig. 3 | c | 4x | not measured yet | same | `./nf bench nwchem` |",
         "| Fig. 4 | d | a diagram |  |  |  |",
