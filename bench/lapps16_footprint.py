@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """LAPPS's programs: the most memory that each version takes, and the lines that it adds (004, Fig. 16).
 
-8 ranks in one process, at the paper's sizes for one iteration. DGEMM has half of the paper's order, and the
-sparse matrix a quarter of its rows, because base reads them one by one for minutes. Memory is what the system
-counts for the process at its peak: the least of the samples. Lines are the calls of patterns and updates. By
-hand they are the definitions of its own, without blank lines and comments: what base uses, too, does not
-count.
+8 ranks in one process, at the paper's sizes for one iteration, or two of the sparse product. DGEMM has half
+of the paper's order, and the sparse matrix a quarter of its rows, because base reads them one by one for
+minutes. Memory is what the system counts for the process at its peak: the least of the samples. Lines are
+the calls of patterns and updates. By hand they are the definitions of its own, without blank lines and
+comments: what base uses, too, does not count.
 """
 
 from __future__ import annotations

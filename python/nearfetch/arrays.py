@@ -224,8 +224,8 @@ class DistributedArray(Halos, ArrayPrefetching, BulkAccess, NumpyMethods):
     def assign_async(self, source: DistributedArray, axes: Optional[Sequence[int]] = None) -> ArrayTransfer:
         """Begins `assign(source, axes)`. Collective, and so is the `wait()`, at which the elements come.
 
-        Until then nobody writes to the source. Each rank reads what it owns here, and packs it once. Raises
-        Error as `assign()` does.
+        Until then nobody writes to the source. Each rank reads what it owns here. Raises Error as `assign()`
+        does.
 
         >>> from nearfetch import BlockArray, CyclicArray, barrier, launch, rank
         >>> def main():

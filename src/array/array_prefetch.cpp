@@ -355,33 +355,6 @@ void check_table(std::size_t rows) {
                     "use one for each");
 }
 
-namespace {
-
-void check_given(const char* what, std::size_t given, std::size_t dimensions) {
-    if (given != 1 && given != dimensions)
-        throw Error("a stencil with " + std::to_string(given) + " values of " + what,
-                    "the array has " + std::to_string(dimensions) + " dimensions",
-                    "use one for each, or one for all");
-}
-
-}  // namespace
-
-void check_stencil(const Stencil& stencil, std::size_t dimensions) {
-    check_given("depth", stencil.depth.given(), dimensions);
-    check_given("periodic", stencil.periodic.given(), dimensions);
-    for (std::size_t d = 0; d < dimensions; ++d)
-        if (stencil.depth[d] < 0)
-            throw Error("a stencil of depth " + std::to_string(stencil.depth[d]), "it is how far it reaches",
-                        "use 0 or more");
-}
-
-void check_halo(const Stencil& stencil, std::size_t dimensions) {
-    check_stencil(stencil, dimensions);
-    for (std::size_t d = 0; d < dimensions; ++d)
-        if (stencil.depth[d] > 0) return;
-    throw Error("prefetch_stencil: depth 0", "a halo has cells", "use a depth of at least 1");
-}
-
 }  // namespace detail
 
 PrefetchTransfer::PrefetchTransfer(std::unique_ptr<State> state) : state_(std::move(state)) {}

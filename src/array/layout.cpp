@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The parts of layouts that do not depend on dimension and distribution
-// (nearfetch/detail/array/distribution.hpp), nor does the room for halos.
+// (nearfetch/detail/array/distribution.hpp).
 
 #include <algorithm>
 #include <limits>
 #include <nearfetch/detail/array/distribution.hpp>
-#include <nearfetch/detail/array/halo.hpp>
 #include <nearfetch/detail/array/slices.hpp>
 #include <string>
 #include <vector>
@@ -69,35 +68,6 @@ void check_layout(std::span<const std::int64_t> lower, std::span<const std::int6
             throw Error(dimension + ": more ranks than there can be",
                         "their number is the product of the grid", "use the program's ranks");
     }
-}
-
-void check_halo_room(HaloRoom room, std::span<const Rank> grid, bool contiguous) {
-    if (room.rows == 0) return;
-    const std::string what = "an array with room for a halo of depth " + std::to_string(room.rows);
-    if (room.rows < 0) throw Error(what, "it is how far the halo reaches", "use 0 or more");
-    if (!contiguous) throw Error(what, "what a rank owns is not one block", "use a BlockArray, or no room");
-    for (std::size_t d = 1; d < grid.size(); ++d)
-        if (grid[d] != 1)
-            throw Error(
-                what + ", on a grid with " + std::to_string(grid[d]) + " ranks in dimension " +
-                    std::to_string(d),
-                "rows of a halo stand beside own ones only where the first dimension alone is distributed",
-                "use a grid with all ranks in the first dimension, or no room: with_halo copies then");
-}
-
-void check_halo_depth(std::int64_t depth, HaloRoom room) {
-    if (depth >= 0 && depth <= room.rows) return;
-    throw Error("with_halo of depth " + std::to_string(depth),
-                "the array has room for a depth of " + std::to_string(room.rows),
-                "use a depth of 0 up to that, or make the array with more room");
-}
-
-std::size_t elements_of(HaloRoom room, std::span<const std::int64_t> shape) {
-    std::size_t elements = static_cast<std::size_t>(room.rows);
-    for (const std::int64_t extent : shape.subspan(1))
-        if (__builtin_mul_overflow(elements, static_cast<std::size_t>(extent), &elements))
-            return std::numeric_limits<std::size_t>::max();
-    return elements;
 }
 
 void check_axes(std::span<const std::size_t> axes) {

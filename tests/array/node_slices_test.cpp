@@ -105,16 +105,23 @@ TEST(NodeSlices, AreHeldOnceByTheRanksOfANode) {
     }
 }
 
-TEST(NodeSlices, RanksThatFetchThemAtTheSameTimeSeeTheSame) {
-    launch_on_nodes(array_options(4), enough, [&] {
-        Array a(bounds);
-        a.prefetch_all_to_all();
-        for (int round = 1; round < 20; ++round) {
-            write_all(a, round);
-            expect_all(a, round);
-        }
-        EXPECT_EQ(prefetch_statistics().shared_bytes, node_bytes);
-    });
+// Slices are larger than what several threads of a rank may stage.
+TEST(NodeSlices, RanksAndThreadsThatFetchThemAtTheSameTimeSeeTheSame) {
+    for (const std::size_t more_threads : {0, 1})
+        launch_on_nodes(array_options(4), enough, [&] {
+            Array a(bounds);
+            a.prefetch_all_to_all();
+            for (int round = 1; round < 20; ++round) {
+                write_all(a, round);
+                std::vector<Task> others;
+                while (others.size() < more_threads)
+                    others.push_back(spawn([&] { expect_all(a, round); }));
+                expect_all(a, round);
+                for (Task& other : others)
+                    other.join();
+                EXPECT_EQ(prefetch_statistics().shared_bytes, node_bytes);
+            }
+        });
 }
 
 TEST(NodeSlices, APutIsSeenByItsOwnRankOnly) {
@@ -266,21 +273,6 @@ TEST(NodeSlices, OfVectorsAreHeldOnceInAllReplicas) {
         a.evict_prefetch();
         barrier();
         EXPECT_EQ(version_bytes(), 0u);
-    });
-}
-
-TEST(NodeSlices, ThreadsOfARankReadThemWhileTheyAreFetchedAgain) {
-    launch_on_nodes(array_options(4), enough, [&] {
-        Array a(bounds);
-        a.prefetch_all_to_all();
-        for (int round = 1; round < 6; ++round) {
-            write_all(a, round);
-            Task other = spawn([&] { expect_all(a, round); });
-            expect_all(a, round);
-            other.join();
-            EXPECT_EQ(prefetch_statistics().shared_bytes, node_bytes);
-            barrier();
-        }
     });
 }
 

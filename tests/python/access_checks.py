@@ -6,12 +6,11 @@ python access_checks.py [RANKS]      # threads; under mpiexec the ranks of the j
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, Callable, Iterator
 
 import numpy as np
 from array_checks import arrays, random_key, refused, same, values
-from checks import given_threads, run_checks
+from checks import run_whole_or_some
 from numpy_table_checks import moved
 
 import nearfetch
@@ -488,5 +487,4 @@ def main(whole: bool) -> int:
 
 
 if __name__ == "__main__":
-    warnings.simplefilter("ignore")  # numpy's of conversions
-    run_checks(main, [given_threads() is not None])
+    run_whole_or_some(main)

@@ -385,12 +385,18 @@ def wrong_gathers():
 
 def refused(call, words, kind=nearfetch.Error):
     """Asserts that a wrong use is reported."""
+    problem = raised(call, words, kind)
+    assert isinstance(problem, nearfetch.Error), problem
+
+
+def raised(call, words, kind):
+    """The error with these words that a call raises: of nearfetch, or as numpy does."""
     try:
         call()
     except kind as problem:
-        assert isinstance(problem, nearfetch.Error) and words in str(problem), problem
-    else:
-        raise AssertionError(f"not refused: {words}")
+        assert words in str(problem), problem
+        return problem
+    raise AssertionError(f"not refused: {words}")
 
 
 def wrong_uses():

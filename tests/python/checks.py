@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from typing import Any, Callable, Optional, Sequence
 
 from nearfetch import launch
@@ -19,3 +20,12 @@ def run_checks(main: Callable[..., Any], args: Sequence[object] = (), position: 
     done = launch(main, ranks=given_threads(position) or 1, args=args)
     print(f"passed {len(done)}")
     return done
+
+
+def run_whole_or_some(main: Callable[[bool], Any]) -> None:
+    """Runs `main(whole)` as above: the whole of it in threads, and some on MPI, where it takes long.
+
+    numpy's warnings, of conversions and divisions by zero, are not shown.
+    """
+    warnings.simplefilter("ignore")
+    run_checks(main, [given_threads() is not None])

@@ -6,11 +6,9 @@ python mapped_checks.py [RANKS]      # threads; under mpiexec the ranks of the j
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 from array_checks import arrays, refused, same, values
-from checks import given_threads, run_checks
+from checks import run_whole_or_some
 from moving_checks import filled, used
 from numpy_table_checks import same as nearly_same
 
@@ -211,5 +209,4 @@ def main(whole: bool) -> int:
 
 
 if __name__ == "__main__":
-    warnings.simplefilter("ignore")  # numpy's of conversions
-    run_checks(main, [given_threads() is not None])
+    run_whole_or_some(main)

@@ -7,13 +7,12 @@ python moving_checks.py [RANKS]      # threads; under mpiexec the ranks of the j
 from __future__ import annotations
 
 import itertools
-import warnings
 from typing import Any, Callable
 
 import numpy as np
 from access_checks import messages
 from array_checks import arrays, random_key, refused, same, values
-from checks import given_threads, run_checks
+from checks import run_whole_or_some
 from numpy_table_checks import moved
 from numpy_table_checks import same as same_with_nan
 
@@ -344,5 +343,4 @@ def main(whole: bool) -> int:
 
 
 if __name__ == "__main__":
-    warnings.simplefilter("ignore")  # numpy's of conversions
-    run_checks(main, [given_threads() is not None])
+    run_whole_or_some(main)

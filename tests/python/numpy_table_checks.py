@@ -6,13 +6,12 @@ python numpy_table_checks.py [RANKS]      # threads; under mpiexec the ranks of 
 
 from __future__ import annotations
 
-import warnings
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 from array_checks import refused
-from checks import given_threads, run_checks
+from checks import run_whole_or_some
 from numpy_table import MOVED, NAMED, OWN, PRODUCTS, REFUSED, SCALARS, TABLE, TWICE
 
 import nearfetch
@@ -169,5 +168,4 @@ def main(whole: bool) -> int:
 
 
 if __name__ == "__main__":
-    warnings.simplefilter("ignore")  # numpy's of divisions by zero
-    run_checks(main, [given_threads() is not None])
+    run_whole_or_some(main)
