@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "python/rank_state.hpp"
 
+#include <Python.h>
+
 #include <nearfetch/detail/base/error.hpp>
 
 namespace nearfetch::python {
@@ -72,6 +74,8 @@ void RankState::sweep() {
 }
 
 void RankState::require_no_views() const {
+    // Objects that only refer to one another, as a caught error and its frames, live until a collection.
+    if (view_.use_count() > 1) PyGC_Collect();
     if (view_.use_count() > 1)
         throw Error("a view of an array's local part outlives its program",
                     "MPI takes the memory back when the program ends", "keep a copy: array.local.copy()");

@@ -55,7 +55,8 @@ class RankState {
     void add(std::unique_ptr<Owned> owned);
     /// Destroys it, deferred to the rank's thread if necessary. Thread-safe.
     void drop(const Owned* owned) noexcept;
-    /// \throws Error if there are views of the rank's memory that do not keep it alive \pre the rank's thread
+    /// \throws Error if there are views of the rank's memory that do not keep it alive \pre the rank's
+    /// thread, with the global lock
     void require_no_views() const;
     /// Held by a view of the rank's memory at that place.
     std::shared_ptr<void> view(const std::byte* place);

@@ -328,6 +328,39 @@ def test_a_view_that_mpi_would_take_back_is_named(family, tmp_path):
 
 
 @pytest.mark.parametrize("family", FAMILIES)
+def test_views_that_nobody_refers_to_end_with_the_program(family, tmp_path):
+    """Also those that wait for Python's collection of cycles, as in the frames of an error."""
+    need_family(family)
+    (tmp_path / "main.py").write_text(
+        textwrap.dedent(
+            """
+            import nearfetch
+
+            def kept_error(array):
+                own = array.local
+                try:
+                    array[10**6]
+                except IndexError as error:
+                    kept = error
+                return own.size
+
+            def main():
+                views = [nearfetch.BlockArray(10).local]
+                views.append(views)
+                kept_error(nearfetch.BlockArray(10))
+                print("passed")
+
+            nearfetch.launch(main)
+            nearfetch.init()
+            main()
+            nearfetch.finalize()
+            """
+        )
+    )
+    assert run([tmp_path / "main.py"], family, 2).count("passed") == 4
+
+
+@pytest.mark.parametrize("family", FAMILIES)
 def test_a_window_comes_before_mpi4py(family, tmp_path):
     need_family(family)
     (tmp_path / "late.py").write_text("from mpi4py import MPI\nimport nearfetch\nnearfetch.Window\n")
