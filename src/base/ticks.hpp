@@ -14,11 +14,20 @@
 
 namespace nearfetch {
 
+/// What work takes where a simulation's clock does not see it.
+struct SimulatedWork {
+    std::uint64_t lookup_ns;                   ///< what a hit takes beside its copy
+    std::uint64_t admission_ns;                ///< what a miss takes beside a lookup
+    double copy_ns_per_byte;                   ///< to the program or into the cache
+    void (*spend)(std::uint64_t ns) noexcept;  ///< so much time passes
+};
+
 /// A clock that advances only when it is read, for reproducible runs; or one that somebody else simulates.
 struct SimulatedTicks {
     std::uint64_t now;
     std::uint64_t step;
     std::uint64_t (*read)() noexcept = nullptr;  ///< if there is one, it tells the time
+    const SimulatedWork* work = nullptr;         ///< none: work takes no time
 };
 /// The simulation's clock, with ticks of a nanosecond; nullptr: the processor's.
 inline SimulatedTicks* simulated_ticks = nullptr;
@@ -32,6 +41,23 @@ inline std::uint64_t ticks() noexcept {
 #else
     return steady_ns();
 #endif
+}
+
+// What the clock sees anyway, unless it is such a simulation's.
+inline const SimulatedWork* simulated_work() noexcept {
+    return simulated_ticks == nullptr ? nullptr : simulated_ticks->work;
+}
+inline void spend_lookup() noexcept {
+    if (const SimulatedWork* const work = simulated_work(); work != nullptr) [[unlikely]]
+        work->spend(work->lookup_ns);
+}
+inline void spend_admission() noexcept {
+    if (const SimulatedWork* const work = simulated_work(); work != nullptr) [[unlikely]]
+        work->spend(work->admission_ns);
+}
+inline void spend_copy(std::uint64_t bytes) noexcept {
+    if (const SimulatedWork* const work = simulated_work(); work != nullptr) [[unlikely]]
+        work->spend(static_cast<std::uint64_t>(static_cast<double>(bytes) * work->copy_ns_per_byte));
 }
 
 #if defined(__x86_64__)

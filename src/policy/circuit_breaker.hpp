@@ -6,22 +6,25 @@
 //            first get                loss beyond the budget
 //   UNTRIED -----------> CLOSED ---------------------------------> OPEN
 //                          ^                                       |  ^
-//                          |  gain                backoff is over  |  |  loss: backoff doubles
+//                          |  gain                backoff is over  |  |  loss
 //                          +----------- HALF-OPEN <----------------+  |
 //                                          |                          |
 //                                          +--------------------------+
 //
 // A circuit breaker (M. Nygard, Release It!, 2007), driven by a cost model: closed, accesses go through the
 // cache; open, they are bypassed, and counted; half-open, they go through the cache again, and the next
-// sampling interval decides. A range enters a half-open cache at its second access only.
+// sampling interval decides. One range in eight may enter a half-open cache, the same ones each time: so
+// reuse shows that takes much longer than an interval (spatial hash sampling, "SHARDS": Waldspurger et al.,
+// FAST 2015). The backoff is so long that what sampling loses is a small share of the time.
 //
 // An interval whose loss nobody notices decides nothing: up to 10 ns for each access, or 3 % of what the
 // accesses take without a cache. A cold cache loses at first, so a closed breaker has a budget: what 64
-// accesses take. It opens when that is spent, and a gain refills it.
+// accesses take, and after a gain of the sample what the other ranges will cost. It opens when that is spent.
 
 #include <algorithm>
 #include <cstdint>
 
+#include "base/mixed.hpp"
 #include "policy/constants.hpp"
 #include "policy/cost_model.hpp"
 
@@ -55,17 +58,23 @@ class CircuitBreaker {
     void resume() noexcept { state_ = is_untried() ? State::closed : State::half_open; }
     /// A sampling interval is over.
     void record(const Balance& balance) noexcept {
-        const double loss = balance.spent - balance.saved;
-        if (loss <= 0) {
-            *this = {};
-            state_ = State::closed;
-            return;
+        const double forecast = balance.saved - balance.spent;
+        if (forecast >= 0 && balance.accesses != 0) return gained();
+        if (is_half_open()) {
+            sampled_loss_ -= forecast;
+            if (balance.accesses < policy::interval_accesses) ++sample_;  // what is read is outside
         }
-        if (loss <=
-            std::max(balance.accesses * hit_cost().unnoticed_ticks, policy::unnoticed_share * balance.plain))
-            return;
+        const double loss = balance.loss(), accesses = balance.accesses + balance.left_out;
+        const double plain = accesses * balance.plain_each;
+        if (loss <= std::max(accesses * hit_cost().unnoticed_ticks, policy::unnoticed_share * plain)) return;
+        if (is_half_open()) return open(loss / (policy::sampling_share * balance.plain_each));
         loss_ += loss;
-        if (is_half_open() || loss_ * balance.accesses > policy::budget_accesses * balance.plain) open();
+        if (loss_ > policy::budget_accesses * balance.plain_each) open(policy::first_backoff_accesses);
+    }
+    /// Whether a range enters a half-open cache. It is the same ranges each time, so that reuse shows which
+    /// takes longer than an interval (SHARDS: Waldspurger et al., FAST 2015).
+    bool samples(std::uint64_t offset) const noexcept {
+        return (mixed(offset / policy::sampled_bytes) + sample_) % policy::sampled_divisor == 0;
     }
     /// Keeps it in that state for good.
     void hold(State state) noexcept {
@@ -75,19 +84,28 @@ class CircuitBreaker {
     bool is_held() const noexcept { return remaining_ > policy::most_backoff_accesses; }
 
   private:
-    void open() noexcept {
+    /// The ranges outside of the sample are still to be fetched, each for what those of the sample have cost.
+    void gained() noexcept {
+        if (is_half_open()) loss_ = -static_cast<double>(policy::sampled_divisor) * sampled_loss_;
+        loss_ = std::min(loss_, 0.0);
+        sampled_loss_ = 0;
+        state_ = State::closed;
+    }
+    void open(double backoff_accesses) noexcept {
         state_ = State::open;
         loss_ = 0;
-        remaining_ = backoff_;
-        backoff_ = std::min(2 * backoff_, policy::most_backoff_accesses);
+        remaining_ = static_cast<std::uint64_t>(
+            std::clamp(backoff_accesses, static_cast<double>(policy::first_backoff_accesses),
+                       static_cast<double>(policy::most_backoff_accesses)));
     }
 
     static constexpr std::uint64_t held = ~std::uint64_t{0} / 2;
 
     State state_ = State::untried;
     std::uint64_t remaining_ = 0;
-    std::uint64_t backoff_ = policy::first_backoff_accesses;
-    double loss_ = 0;  ///< ticks, of intervals in a row that have not gained
+    double loss_ = 0;          ///< ticks, of intervals in a row that have not gained; below 0: granted
+    double sampled_loss_ = 0;  ///< ticks, of ranges of the sample since it opened
+    std::uint8_t sample_ = 0;  ///< which ranges it has
 };
 
 }  // namespace nearfetch

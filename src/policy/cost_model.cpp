@@ -41,6 +41,11 @@ double measure_copy() noexcept try {
 const HitCost& hit_cost() noexcept {
     static constexpr HitCost simulated{policy::hit_ns, simulated_copy_ns_per_byte, policy::most_own_ns,
                                        policy::unnoticed_ns};
+    if (const SimulatedWork* const work = simulated_work(); work != nullptr) {
+        static const HitCost spent{static_cast<double>(work->lookup_ns), work->copy_ns_per_byte,
+                                   policy::most_own_ns, policy::unnoticed_ns};
+        return spent;
+    }
     if (simulated_ticks != nullptr) return simulated;
     static const HitCost cost{
         policy::hit_ns / ns_per_tick(), measure_copy(),

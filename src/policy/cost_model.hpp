@@ -20,6 +20,7 @@
 #include <array>
 #include <bit>
 #include <cstdint>
+#include <utility>
 
 #include "policy/constants.hpp"
 
@@ -48,20 +49,27 @@ struct Balance {
     double plain = 0;  ///< what all would have taken without a cache
     double saved = 0;  ///< what hits would have taken of the network
     double spent = 0;  ///< our own work
+    // Of gets that were left out, because their ranges are not in the sample.
+    double left_out = 0;
+    double spent_on_them = 0;
+    double plain_each = 0;  ///< what an access of either kind takes without a cache
 
+    /// What all accesses have lost; below 0: gained.
+    double loss() const noexcept { return spent + spent_on_them - saved; }
     void add(const Balance& other) noexcept {
-        accesses += other.accesses;
-        plain += other.plain;
+        accesses += other.accesses + other.left_out;
+        plain += other.plain + other.left_out * other.plain_each;
         saved += other.saved;
-        spent += other.spent;
+        spent += other.spent + other.spent_on_them;
     }
 };
 
 class CostModel {
   public:
     /// A get that went to the network. \param own_ticks our work around the library's call
-    void record_miss(std::uint64_t start_ticks, std::uint64_t own_ticks) noexcept {
+    void record_miss(std::uint64_t size_bytes, std::uint64_t start_ticks, std::uint64_t own_ticks) noexcept {
         start_ticks_ += start_ticks;
+        alone_ticks_ += network_ticks(size_bytes);
         add_own(own_ticks);
         ++misses_;
         ++in_flight_;
@@ -69,7 +77,7 @@ class CostModel {
     /// One that fetched `fetched_bytes` for a get of `size_bytes`.
     void record_region_miss(std::uint64_t size_bytes, std::uint64_t fetched_bytes, std::uint64_t start_ticks,
                             std::uint64_t own_ticks) noexcept {
-        record_miss(start_ticks, own_ticks);
+        record_miss(size_bytes, start_ticks, own_ticks);
         const double plain = network_by_size_[size_class(size_bytes)];
         const double region = network_by_size_[size_class(fetched_bytes)];
         if (plain != 0 && region > plain) region_excess_ += 1 - plain / region;
@@ -78,6 +86,12 @@ class CostModel {
     bool may_fetch_region() noexcept { return ++regions_ % policy::regions_per_plain_get != 0; }
     /// A get that went to the network without a lookup, although the target is cached.
     void record_bypassed() noexcept { ++bypassed_; }
+    /// The same because its range is not in the sample. \param own_ticks to find that out
+    void record_left_out(std::uint64_t own_ticks) noexcept {
+        record_bypassed();
+        ++left_out_;
+        left_out_ticks_ += std::min(own_ticks, hit_cost().most_own_ticks);
+    }
     /// A get of bytes that were in flight for another.
     void record_pending_hit(std::uint64_t size_bytes, std::uint64_t own_ticks) noexcept {
         record_slow_hit(size_bytes, own_ticks);
@@ -118,32 +132,41 @@ class CostModel {
 
     /// Whether nothing was recorded in this interval.
     bool is_idle() const noexcept { return misses_ + slow_hits_ == 0; }
-    bool is_interval_over() const noexcept { return misses_ + slow_hits_ >= policy::interval_accesses; }
+    /// \param hits of the fast path; in a sample these count, too
+    bool is_interval_over(std::uint64_t hits = 0) const noexcept {
+        const std::uint64_t seen = misses_ + slow_hits_ + (left_out_ != 0 ? hits : 0);
+        return seen >= policy::interval_accesses || left_out_ >= most_left_out;
+    }
     /// Ends the interval. \param hits of the fast path, of `hit_bytes` in all
     Balance end_interval(std::uint64_t hits, std::uint64_t hit_bytes) noexcept {
         const auto misses = static_cast<double>(misses_);
         const double network = static_cast<double>(start_ticks_ + completion_ticks_);
         const double excess = misses_ == 0 ? 0 : network * region_excess_ / misses;
         if (misses_ != 0) network_per_get_ = (network - excess) / misses;
+        if (alone_ticks_ != 0) overlap_ = std::min((network - excess) / alone_ticks_, 1.0);
         Balance balance;
         balance.accesses = misses + static_cast<double>(hits + slow_hits_);
         balance.saved = saved(hits, hit_bytes) + saved(slow_hits_, slow_hit_bytes_);
         balance.spent = static_cast<double>(own_ticks_) + excess;
         if (hits != 0) balance.spent += static_cast<double>(hits) * hit_ticks(hit_bytes / hits);
         balance.plain = balance.saved + network - excess;
-        plain_per_get_ = balance.plain / balance.accesses;
-        cached_per_get_ = (balance.spent + network - excess) / balance.accesses;
+        if (balance.accesses != 0) {
+            plain_per_get_ = balance.plain / balance.accesses;
+            cached_per_get_ = (balance.spent + network - excess) / balance.accesses;
+        }
+        balance.left_out = static_cast<double>(std::exchange(left_out_, 0));
+        balance.spent_on_them = static_cast<double>(std::exchange(left_out_ticks_, 0));
+        balance.plain_each = plain_per_get_;
         start_ticks_ = completion_ticks_ = own_ticks_ = misses_ = slow_hits_ = slow_hit_bytes_ = 0;
-        region_excess_ = 0;
+        region_excess_ = alone_ticks_ = 0;
         return balance;
     }
 
     /// What the network takes for a get of `size_bytes`: as measured, or as for the next size that was
     /// measured, smaller ones first; 0: nothing was.
     double network_ticks(std::uint64_t size_bytes) const noexcept {
+        if (const double known = network_ticks_up_to(size_bytes); known != 0) return known;
         const std::size_t own = size_class(size_bytes);
-        for (std::size_t below = own + 1; below-- > 0;)
-            if (network_by_size_[below] != 0) return network_by_size_[below];
         for (std::size_t above = own + 1; above < size_classes; ++above)
             if (network_by_size_[above] != 0) return network_by_size_[above];
         return 0;
@@ -168,6 +191,13 @@ class CostModel {
         return std::min<std::size_t>(static_cast<std::size_t>(std::bit_width(size_bytes)), size_classes - 1);
     }
 
+    /// Of that size, or of the next smaller one that was measured; 0: none was.
+    double network_ticks_up_to(std::uint64_t size_bytes) const noexcept {
+        for (std::size_t below = size_class(size_bytes) + 1; below-- > 0;)
+            if (network_by_size_[below] != 0) return network_by_size_[below];
+        return 0;
+    }
+
     /// Adds our own work, up to what it can have taken.
     void add_own(std::uint64_t own_ticks, std::uint64_t ranges = 0, std::uint64_t bytes = 0) noexcept {
         const std::uint64_t intervals = 1 + ranges / policy::interval_accesses;
@@ -177,13 +207,11 @@ class CostModel {
     }
 
     /// What the network would have taken for so many hits: as long as for gets of that size that were alone
-    /// there, or for those of this interval, whichever is less.
+    /// there, less what the gets of this interval saved by travelling together.
     double saved(std::uint64_t hits, std::uint64_t hit_bytes) const noexcept {
         if (hits == 0) return 0;
-        const double seen = network_by_size_[size_class(hit_bytes / hits)];
-        const double each = seen == 0 || network_per_get_ == 0 ? std::max(seen, network_per_get_)
-                                                               : std::min(seen, network_per_get_);
-        return static_cast<double>(hits) * each;
+        const double alone = network_ticks_up_to(hit_bytes / hits);
+        return static_cast<double>(hits) * (alone == 0 ? network_per_get_ : alone * overlap_);
     }
 
     /// A long copy meets memory that is not in the processor's cache: measured where it is made anyway.
@@ -194,6 +222,8 @@ class CostModel {
     }
 
     static constexpr std::size_t size_classes = 28;
+    /// Twice as many as come with an interval where every range is read as often.
+    static constexpr std::uint64_t most_left_out = 2 * policy::sampled_divisor * policy::interval_accesses;
 
     std::uint64_t misses_ = 0;  ///< of this interval, as all that follows
     std::uint64_t slow_hits_ = 0;
@@ -202,8 +232,12 @@ class CostModel {
     std::uint64_t completion_ticks_ = 0;  ///< of the library, for completions
     std::uint64_t own_ticks_ = 0;
     double region_excess_ = 0;     ///< shares of what misses took, added up
+    double alone_ticks_ = 0;       ///< what the misses would have taken one by one
+    double overlap_ = 1;           ///< of that, what they took
     std::uint64_t in_flight_ = 0;  ///< misses and pending hits, until all are completed
     std::uint64_t bypassed_ = 0;   ///< the same of gets that were bypassed
+    std::uint64_t left_out_ = 0;
+    std::uint64_t left_out_ticks_ = 0;
     std::uint64_t regions_ = 0;
     double network_per_get_ = 0;
     double plain_per_get_ = 0;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstddef>
+#include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <new>
 #include <vector>
@@ -16,6 +17,13 @@ namespace nearfetch {
 class Doorkeeper {
   public:
     void reset() noexcept { marks_.clear(); }
+    /// From now on it remembers about as many things as the cache has room for, within limits.
+    void cover(std::uint64_t things) noexcept {
+        if (things <= slots_ || slots_ == most_slots) [[likely]]
+            return;
+        slots_ = std::min(std::bit_ceil(things), most_slots);
+        reset();
+    }
 
     /// Whether this was asked for before; from now on it was. Its memory is taken when it is asked first;
     /// without any, nothing was.
@@ -23,16 +31,11 @@ class Doorkeeper {
         if (marks_.empty() && !take_memory()) [[unlikely]]
             return false;
         const std::uint64_t h = hash(target, what);
-        std::uint16_t& slot = marks_[h % slots];
+        std::uint16_t& slot = marks_[h % slots_];
         const auto mark = static_cast<std::uint16_t>((h >> 48) | 1u);
         const bool known = slot == mark;
         slot = mark;
         return known;
-    }
-
-    /// True for one thing in four, always the same ones.
-    static bool sampled(Rank target, std::uint64_t what) noexcept {
-        return (hash(target, what) >> 40) % 4 == 0;
     }
 
   private:
@@ -43,13 +46,14 @@ class Doorkeeper {
     }
 
     bool take_memory() noexcept try {
-        marks_.assign(slots, 0);
+        marks_.assign(slots_, 0);
         return true;
     } catch (const std::bad_alloc&) {
         return false;
     }
 
-    static constexpr std::size_t slots = 1u << 15;
+    static constexpr std::uint64_t most_slots = 1u << 20;
+    std::uint64_t slots_ = 1u << 15;
     std::vector<std::uint16_t> marks_;
 };
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/grow.hpp"
+#include "base/ticks.hpp"
 #include "rma/overlapping_origins.hpp"
 
 namespace nearfetch {
@@ -195,6 +196,7 @@ std::uint64_t FetchTable::serve(std::span<const Waiter> waiters) noexcept {
         const bool is_last = i + 1 == waiters.size() || waiters[i + 1].request != waiter.request;
         if (waiter.request != 0 && is_last) listener_.arrived(waiter.request);
     }
+    spend_copy(bytes);
     return bytes;
 }
 
@@ -229,6 +231,7 @@ void FetchTable::commit(TargetFetches& fetches, Entry& entry) noexcept {
     if (!entry.is_invalidated())
         cache_.node().offer(entry.target(), entry.range(), NodeLevel::how_fetched(entry), entry.issue_time(),
                             bytes);
+    if (bytes != entry.data() && !entry.is_invalidated()) spend_copy(entry.size());
     cache_->commit(&entry, bytes);
 }
 

@@ -93,6 +93,7 @@ bool FillPath::is_near(const Get& get, const LookupPlan& plan, const Admission& 
 int FillPath::fetch(const Get& get, GetStarter& starter, const LookupPlan& plan, const Admission& admission,
                     Guard& guard, std::uint64_t begin_ticks) {
     const std::uint64_t fetched = admission.entry->size(), beside = fetched - plan.gap_bytes();
+    spend_admission();
     const std::uint64_t before_ticks = ticks() - begin_ticks;
     const int status = start(*admission.entry, guard,
                              [&](std::span<const ByteRun> runs) { return starter.start_runs(runs); });

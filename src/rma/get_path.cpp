@@ -74,6 +74,7 @@ void GetPath::note_hit(Rank target, const ByteRun& run) noexcept {
 int GetPath::get(const Get& get, GetStarter& starter, Begun& begun) {
     begun = Begun::started;
     const std::uint64_t begin_ticks = ticks();
+    spend_lookup();
     Guard guard = s_.lock();
     if (s_.holds_combined(get.target) && updates_.serve_combined(get, guard)) {
         begun = Begun::served;
@@ -103,7 +104,11 @@ int GetPath::get(const Get& get, GetStarter& starter, Begun& begun) {
     if (!plan.gaps().empty() && s_.cache.node().is_open() &&
         s_.cache.node().serves(get.target, s_.at(get.target).network_ns(get.size_bytes)))
         take_from_node(get, plan, NodeLevel::Fetched::alone);
-    if (plan.gap_bytes() != get.size_bytes) s_.leased.note_hit();
+    if (plan.gap_bytes() != get.size_bytes)
+        s_.leased.note_hit();
+    else if (const Target& t = s_.at(get.target);
+             t.breaker.is_half_open() && !t.breaker.samples(get.runs.front().offset))
+        return leave_out(get, starter, guard, begin_ticks);
     return plan.gaps().empty() ? serve(get, starter, plan, guard, begun, begin_ticks)
                                : get_planned(get, starter, plan, guard, begun, begin_ticks);
 }
@@ -201,8 +206,16 @@ int GetPath::fetch_overlapping(const Get& get, GetStarter& starter, Guard& guard
     const std::uint64_t start_ticks = ticks();
     const int status = fetch_uncached(get, starter, guard);
     Target& t = s_.at(get.target);
-    if (status == 0 && !t.is_uncached()) t.cost.record_miss(ticks() - start_ticks, start_ticks - begin_ticks);
+    if (status == 0 && !t.is_uncached())
+        t.cost.record_miss(get.size_bytes, ticks() - start_ticks, start_ticks - begin_ticks);
     return status;
+}
+
+/// A get of a half-open target, of a range that is not in its sample.
+int GetPath::leave_out(const Get& get, GetStarter& starter, Guard& guard, std::uint64_t begin_ticks) {
+    s_.at(get.target).cost.record_left_out(ticks() - begin_ticks);
+    if (!s_.leased.is_open(get.target)) bypass_.end_interval(get.target);
+    return fetch_uncached(get, starter, guard);
 }
 
 /// Whether it is to be seen when the bytes of this get are there. What another thread's request brings may be
@@ -244,7 +257,7 @@ int GetPath::fetch(const Get& get, GetStarter& starter, LookupPlan& plan, Guard&
     s_.count(get.target, plan.is_partial() ? AccessType::partial_hit : admitted, get.size_bytes,
              whole ? get.size_bytes : plan.gap_bytes());
     s_.at(get.target)
-        .cost.record_miss(started_ticks - start_ticks,
+        .cost.record_miss(get.size_bytes, started_ticks - start_ticks,
                           (ticks() - started_ticks) + (start_ticks - begin_ticks));
     return 0;
 }
@@ -258,6 +271,7 @@ AccessType GetPath::admit(const Get& get, const LookupPlan& plan, Stamp stamp, N
             worst = AccessType::bypassed;
             continue;
         }
+        spend_admission();
         Entry* entry = nullptr;
         try {
             const Admission admission = s_.cache->admit(get.target, gap.offset, gap.size, stamp, store);
@@ -287,16 +301,16 @@ void GetPath::admit_flight(const ByteRun& gap, const Get& get, Entry& entry) {
     s_.fetches.add_flight(entry, get.request);
     if (s_.fetches.delivery(get.target) == Delivery::later || entry.data() == nullptr) return;
     copy_bytes(entry.data(), gap.origin, gap.size);
+    spend_copy(gap.size);
     entry.note_copied();
 }
 
-/// A range that is admitted only at its second get: one whose copy is expensive, and any while the breaker is
-/// half-open.
+/// A range that is admitted only at its second get, because its copy is expensive. Of a sample all are.
 bool GetPath::is_deferred(Rank target, const ByteRun& gap) noexcept {
     const Target& t = s_.at(target);
-    if (s_.settings.bypass == Bypass::off ||
-        !(t.breaker.is_half_open() || t.cost.is_copy_expensive(gap.size)))
+    if (s_.settings.bypass == Bypass::off || t.breaker.is_half_open() || !t.cost.is_copy_expensive(gap.size))
         return false;
+    s_.doorkeeper.cover(2 * std::uint64_t{s_.cache->occupancy().index_entries});
     if (s_.doorkeeper.seen_before(target, gap.offset)) return false;
     ++s_.counters.deferred;
     return true;

@@ -76,6 +76,7 @@ class GetPath {
               std::uint64_t begin_ticks);
     int fetch(const Get& get, GetStarter& starter, LookupPlan& plan, Guard& guard, std::uint64_t begin_ticks);
     int fetch_uncached(const Get& get, GetStarter& starter, Guard& guard);
+    int leave_out(const Get& get, GetStarter& starter, Guard& guard, std::uint64_t begin_ticks);
     int fetch_overlapping(const Get& get, GetStarter& starter, Guard& guard, std::uint64_t begin_ticks);
     bool may_wait(const Get& get, const Entry& entry, const LookupPlan& plan) const noexcept;
     bool probes_delivery(const Get& get) const noexcept;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/copy.hpp"
+#include "base/ticks.hpp"
 #include "cache/range_cache/range_cache.hpp"
 #include "rma/fetch_table.hpp"
 
@@ -28,8 +29,10 @@ class LookupPlan {
 
     /// Copies what is resident, once. Making room may evict it: before that, or after the transfer's start.
     void copy_resident() noexcept {
-        for (const Resident& r : resident_)
+        for (const Resident& r : resident_) {
             copy_bytes(r.origin, r.data, r.size);
+            spend_copy(r.size);
+        }
         partial_ = is_partial();
         resident_.clear();
     }

@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "base/ticks.hpp"
 #include "rma/overlapping_origins.hpp"
 
 namespace nearfetch {
@@ -105,6 +106,7 @@ bool NodeLevel::copy_found(Rank target, ByteRange range, NodeBuffer::Key key, st
     ++counts_.found;
     ++interval_found_;
     counts_.found_bytes += range.size();
+    spend_copy(range.size());
     if (found == NodeBuffer::Found::soon_lost) buffer_->offer(target, key, range, issued, to);
     return true;
 }

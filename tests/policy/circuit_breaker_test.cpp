@@ -15,9 +15,11 @@ using State = CircuitBreaker::State;
 /// An interval of 32 accesses that take `plain` ticks each without a cache, of which caching loses `loss`
 /// each (or gains, if that is negative).
 Balance interval(double plain, double loss) {
-    return {.accesses = 32, .plain = 32 * plain, .saved = 0, .spent = 32 * loss};
+    return {.accesses = 32, .plain = 32 * plain, .saved = 0, .spent = 32 * loss, .plain_each = plain};
 }
-Balance gain(double plain) { return {.accesses = 32, .plain = 32 * plain, .saved = 32 * plain, .spent = 32}; }
+Balance gain(double plain) {
+    return {.accesses = 32, .plain = 32 * plain, .saved = 32 * plain, .spent = 32, .plain_each = plain};
+}
 
 /// A tick is a nanosecond: 10 of them go unnoticed.
 class CircuitBreakerTest : public ::testing::Test {
@@ -83,21 +85,62 @@ TEST_F(CircuitBreakerTest, AGainRefillsTheBudget) {
     }
 }
 
-TEST_F(CircuitBreakerTest, BacksOffTwiceAsLongAfterEachLoss) {
+TEST_F(CircuitBreakerTest, BacksOffUntilSamplingTakesASmallShare) {
     CircuitBreaker breaker = closed();
-    std::vector<std::uint64_t> backoffs;
-    for (int n = 0; n < 11; ++n) {
-        breaker.record(interval(100, 300));
-        ASSERT_TRUE(breaker.is_open());
-        backoffs.push_back(backoff(breaker));
-        ASSERT_TRUE(breaker.is_half_open());
-    }
-    EXPECT_EQ(backoffs, (std::vector<std::uint64_t>{256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536,
-                                                    65536, 65536}));
-    breaker.record(gain(100));
-    EXPECT_EQ(breaker.state(), State::closed);
     breaker.record(interval(100, 300));
-    EXPECT_EQ(backoff(breaker), 256u);
+    ASSERT_TRUE(breaker.is_open());
+    EXPECT_EQ(backoff(breaker), 256u) << "what it lost was in its budget";
+    const auto backoff_after = [&](const Balance& balance) {
+        EXPECT_TRUE(breaker.is_half_open());
+        breaker.record(balance);
+        EXPECT_TRUE(breaker.is_open());
+        return backoff(breaker);
+    };
+    EXPECT_EQ(backoff_after(interval(100, 300)), 4800u) << "32 x 300 ticks are 2 % of what 4,800 x 100 take";
+    EXPECT_EQ(backoff_after(interval(1000, 100)), 256u);
+    EXPECT_EQ(backoff_after(interval(100, 30'000)), 65'536u);
+    Balance left_out = interval(100, 300);
+    left_out.left_out = 200;
+    left_out.spent_on_them = 200 * 50;
+    EXPECT_EQ(backoff_after(left_out), 9800u);
+}
+
+TEST_F(CircuitBreakerTest, AfterAGainOfTheSampleTheOtherRangesMayCostAsMuch) {
+    CircuitBreaker breaker = closed();
+    breaker.record(interval(100, 300));
+    backoff(breaker);
+    for (int n = 0; n < 3; ++n) {
+        breaker.record(interval(1000, 300));
+        backoff(breaker);
+    }
+    breaker.record(gain(1000));
+    ASSERT_EQ(breaker.state(), State::closed);
+    int intervals = 0;
+    while (!breaker.is_open()) {
+        breaker.record(interval(1000, 300));
+        if (++intervals == 5) breaker.record(gain(1000));
+    }
+    EXPECT_EQ(intervals, 3 * 8 + 7) << "eight times what the sample cost, and 64 accesses' time";
+}
+
+TEST_F(CircuitBreakerTest, WhatIsReadComesIntoTheSample) {
+    CircuitBreaker breaker = closed();
+    breaker.record(interval(100, 300));
+    backoff(breaker);
+    int sampled = 0;
+    for (std::uint64_t line = 0; line < 8000; ++line) {
+        sampled += breaker.samples(64 * line) ? 1 : 0;
+        EXPECT_EQ(breaker.samples(64 * line), breaker.samples(64 * line + 63));
+    }
+    EXPECT_NEAR(sampled, 1000, 100);
+    for (std::uint64_t line = 0; line < 100; ++line) {
+        int rounds = 0;
+        for (; !breaker.samples(64 * line); ++rounds) {
+            ASSERT_LT(rounds, 8);
+            breaker.record({.left_out = 512, .spent_on_them = 10, .plain_each = 1000});
+            ASSERT_TRUE(breaker.is_half_open()) << "nobody notices that";
+        }
+    }
 }
 
 TEST_F(CircuitBreakerTest, HalfOpenHasNoBudget) {

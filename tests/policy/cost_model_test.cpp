@@ -21,7 +21,7 @@ class CostModelTest : public ::testing::Test {
     static Balance play(CostModel& cost, std::uint64_t network, std::uint64_t own, std::uint64_t hits = 0,
                         std::uint64_t hit_bytes = 0) {
         while (!cost.is_interval_over())
-            cost.record_miss(network, own);
+            cost.record_miss(8, network, own);
         return cost.end_interval(hits, hit_bytes);
     }
 
@@ -53,7 +53,7 @@ TEST_F(CostModelTest, HitsSaveTheNetworksTime) {
 TEST_F(CostModelTest, CompletionsCountForWhatTheyComplete) {
     CostModel cost;
     for (int i = 0; i < 32; ++i)
-        cost.record_miss(100, 0);
+        cost.record_miss(8, 100, 0);
     for (int i = 0; i < 32; ++i)
         cost.record_bypassed();
     cost.record_completion(6400, 640, 0, 0);
@@ -68,6 +68,36 @@ TEST_F(CostModelTest, AHitSavesNoMoreThanALoneGetOfItsSizeTook) {
         cost.record_lone_get(8, 100);
     const Balance balance = play(cost, 1000, 300, 100, 800);
     EXPECT_NEAR(balance.saved, 100 * 100, 1);
+}
+
+TEST_F(CostModelTest, LargerHitsThanMissesSaveWhatTheirSizeTakes) {
+    CostModel cost;
+    for (int i = 0; i < 100; ++i) {
+        cost.record_lone_get(8, 1000);
+        cost.record_lone_get(8192, 3000);
+    }
+    EXPECT_NEAR(play(cost, 1000, 300, 10, 10 * 8192).saved, 10 * 3000, 1);
+    EXPECT_NEAR(play(cost, 500, 300, 10, 10 * 8192).saved, 10 * 1500, 1) << "gets travel two by two";
+    EXPECT_NEAR(play(cost, 1000, 300, 10, 10 * 20'000).saved, 10 * 3000, 1) << "as the next smaller size";
+}
+
+TEST_F(CostModelTest, GetsOutsideOfTheSampleEndAnInterval) {
+    CostModel cost;
+    play(cost, 1000, 300);
+    for (int i = 0; i < 512; ++i) {
+        EXPECT_FALSE(cost.is_interval_over());
+        cost.record_left_out(30);
+    }
+    ASSERT_TRUE(cost.is_interval_over());
+    const Balance balance = cost.end_interval(0, 0);
+    EXPECT_EQ(balance.accesses, 0);
+    EXPECT_EQ(balance.left_out, 512);
+    EXPECT_EQ(balance.loss(), 512 * 30);
+    EXPECT_EQ(balance.plain_each, 1000) << "as seen before";
+    Balance all;
+    all.add(balance);
+    EXPECT_EQ(all.accesses, 512);
+    EXPECT_EQ(all.plain, 512'000);
 }
 
 TEST_F(CostModelTest, WhatARegionTakesLongerIsSpent) {
@@ -111,10 +141,10 @@ TEST_F(CostModelTest, SlowAndPendingHitsEndAnIntervalToo) {
 TEST_F(CostModelTest, SomebodyElsesTimeSliceIsNotOurWork) {
     CostModel cost;
     while (!cost.is_interval_over())
-        cost.record_miss(30'000, 4'000'000);
+        cost.record_miss(8, 30'000, 4'000'000);
     EXPECT_EQ(cost.end_interval(0, 0).spent, 32 * 50'000);
     for (int i = 0; i < 32; ++i)
-        cost.record_miss(600, 0);
+        cost.record_miss(8, 600, 0);
     cost.record_completion(0, 400'000, 10'000, 0);
     EXPECT_EQ(cost.end_interval(0, 0).spent, 400'000) << "many ranges take their time";
 }

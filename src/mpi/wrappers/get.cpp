@@ -68,7 +68,6 @@ int get_slowly(Window& window, const Access<Count>& call, RequestId request, Get
     }
     auto& runs = thread_scratch<std::vector<ByteRun>, struct RunsOfGet>();
     const std::uint64_t size = target_bytes(call.target_type, call.target_count);
-    simulated::charge_miss(size);
     if (has_too_many_runs(window, call, size) || !find_runs(window, call, runs))
         return get_uncached(window, call, request, starter);
     return window.cache().gets().get({call.target, runs, size, request, RequestTable::sees_completions()},
