@@ -65,11 +65,11 @@ class CircuitBreaker {
             if (balance.accesses < policy::interval_accesses) ++sample_;  // what is read is outside
         }
         const double loss = balance.loss(), accesses = balance.accesses + balance.left_out;
-        const double plain = accesses * balance.plain_each;
+        const double plain = accesses * balance.plain_each();
         if (loss <= std::max(accesses * hit_cost().unnoticed_ticks, policy::unnoticed_share * plain)) return;
-        if (is_half_open()) return open(loss / (policy::sampling_share * balance.plain_each));
+        if (is_half_open()) return open(loss / (policy::sampling_share * balance.plain_each()));
         loss_ += loss;
-        if (loss_ > policy::budget_accesses * balance.plain_each) open(policy::first_backoff_accesses);
+        if (loss_ > policy::budget_accesses * balance.plain_each()) open(policy::first_backoff_accesses);
     }
     /// Whether a range enters a half-open cache. It is the same ranges each time, so that reuse shows which
     /// takes longer than an interval (SHARDS: Waldspurger et al., FAST 2015).

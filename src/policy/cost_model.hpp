@@ -52,13 +52,15 @@ struct Balance {
     // Of gets that were left out, because their ranges are not in the sample.
     double left_out = 0;
     double spent_on_them = 0;
-    double plain_each = 0;  ///< what an access of either kind takes without a cache
+    double known_each = 0;  ///< what an access took without a cache when there were any
 
+    /// What an access of either kind takes without a cache.
+    double plain_each() const noexcept { return accesses != 0 ? plain / accesses : known_each; }
     /// What all accesses have lost; below 0: gained.
     double loss() const noexcept { return spent + spent_on_them - saved; }
     void add(const Balance& other) noexcept {
         accesses += other.accesses + other.left_out;
-        plain += other.plain + other.left_out * other.plain_each;
+        plain += other.plain + other.left_out * other.plain_each();
         saved += other.saved;
         spent += other.spent + other.spent_on_them;
     }
@@ -156,7 +158,7 @@ class CostModel {
         }
         balance.left_out = static_cast<double>(std::exchange(left_out_, 0));
         balance.spent_on_them = static_cast<double>(std::exchange(left_out_ticks_, 0));
-        balance.plain_each = plain_per_get_;
+        balance.known_each = plain_per_get_;
         start_ticks_ = completion_ticks_ = own_ticks_ = misses_ = slow_hits_ = slow_hit_bytes_ = 0;
         region_excess_ = alone_ticks_ = 0;
         return balance;

@@ -15,11 +15,9 @@ using State = CircuitBreaker::State;
 /// An interval of 32 accesses that take `plain` ticks each without a cache, of which caching loses `loss`
 /// each (or gains, if that is negative).
 Balance interval(double plain, double loss) {
-    return {.accesses = 32, .plain = 32 * plain, .saved = 0, .spent = 32 * loss, .plain_each = plain};
+    return {.accesses = 32, .plain = 32 * plain, .saved = 0, .spent = 32 * loss};
 }
-Balance gain(double plain) {
-    return {.accesses = 32, .plain = 32 * plain, .saved = 32 * plain, .spent = 32, .plain_each = plain};
-}
+Balance gain(double plain) { return {.accesses = 32, .plain = 32 * plain, .saved = 32 * plain, .spent = 32}; }
 
 /// A tick is a nanosecond: 10 of them go unnoticed.
 class CircuitBreakerTest : public ::testing::Test {
@@ -137,7 +135,7 @@ TEST_F(CircuitBreakerTest, WhatIsReadComesIntoTheSample) {
         int rounds = 0;
         for (; !breaker.samples(64 * line); ++rounds) {
             ASSERT_LT(rounds, 8);
-            breaker.record({.left_out = 512, .spent_on_them = 10, .plain_each = 1000});
+            breaker.record({.left_out = 512, .spent_on_them = 10, .known_each = 1000});
             ASSERT_TRUE(breaker.is_half_open()) << "nobody notices that";
         }
     }

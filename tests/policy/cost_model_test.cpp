@@ -93,7 +93,7 @@ TEST_F(CostModelTest, GetsOutsideOfTheSampleEndAnInterval) {
     EXPECT_EQ(balance.accesses, 0);
     EXPECT_EQ(balance.left_out, 512);
     EXPECT_EQ(balance.loss(), 512 * 30);
-    EXPECT_EQ(balance.plain_each, 1000) << "as seen before";
+    EXPECT_EQ(balance.plain_each(), 1000) << "as seen before";
     Balance all;
     all.add(balance);
     EXPECT_EQ(all.accesses, 512);
