@@ -6,7 +6,7 @@
 //            first get                loss beyond the budget
 //   UNTRIED -----------> CLOSED ---------------------------------> OPEN
 //                          ^                                       |  ^
-//                          |  gain                backoff is over  |  |  loss
+//                          |  gain                backoff is over  |  |  loss: backoff doubles
 //                          +----------- HALF-OPEN <----------------+  |
 //                                          |                          |
 //                                          +--------------------------+
@@ -15,7 +15,8 @@
 // cache; open, they are bypassed, and counted; half-open, they go through the cache again, and the next
 // sampling interval decides. One range in eight may enter a half-open cache, the same ones each time: so
 // reuse shows that takes much longer than an interval (spatial hash sampling, "SHARDS": Waldspurger et al.,
-// FAST 2015). The backoff is so long that what sampling loses is a small share of the time.
+// FAST 2015). The backoff is so long that what sampling loses is a small share of the time, and doubles with
+// each loss.
 //
 // An interval whose loss nobody notices decides nothing: up to 10 ns for each access, or 3 % of what the
 // accesses take without a cache. A cold cache loses at first, so a closed breaker has a budget: what 64
@@ -69,7 +70,7 @@ class CircuitBreaker {
         if (loss <= std::max(accesses * hit_cost().unnoticed_ticks, policy::unnoticed_share * plain)) return;
         if (is_half_open()) return open(loss / (policy::sampling_share * balance.plain_each()));
         loss_ += loss;
-        if (loss_ > policy::budget_accesses * balance.plain_each()) open(policy::first_backoff_accesses);
+        if (loss_ > policy::budget_accesses * balance.plain_each()) open(first_backoff);
     }
     /// Whether a range enters a half-open cache. It is the same ranges each time, so that reuse shows which
     /// takes longer than an interval (SHARDS: Waldspurger et al., FAST 2015).
@@ -89,23 +90,27 @@ class CircuitBreaker {
         if (is_half_open()) loss_ = -static_cast<double>(policy::sampled_divisor) * sampled_loss_;
         loss_ = std::min(loss_, 0.0);
         sampled_loss_ = 0;
+        backoff_ = first_backoff;
         state_ = State::closed;
     }
+    /// For that long at least, and twice as long as the last time.
     void open(double backoff_accesses) noexcept {
         state_ = State::open;
         loss_ = 0;
-        remaining_ = static_cast<std::uint64_t>(
-            std::clamp(backoff_accesses, static_cast<double>(policy::first_backoff_accesses),
-                       static_cast<double>(policy::most_backoff_accesses)));
+        remaining_ = static_cast<std::uint64_t>(std::clamp(backoff_accesses, backoff_, most_backoff));
+        backoff_ = std::min(2.0 * static_cast<double>(remaining_), most_backoff);
     }
 
+    static constexpr double first_backoff = static_cast<double>(policy::first_backoff_accesses);
+    static constexpr double most_backoff = static_cast<double>(policy::most_backoff_accesses);
     static constexpr std::uint64_t held = ~std::uint64_t{0} / 2;
 
     State state_ = State::untried;
     std::uint64_t remaining_ = 0;
-    double loss_ = 0;          ///< ticks, of intervals in a row that have not gained; below 0: granted
-    double sampled_loss_ = 0;  ///< ticks, of ranges of the sample since it opened
-    std::uint8_t sample_ = 0;  ///< which ranges it has
+    double backoff_ = first_backoff;  ///< accesses, the next time
+    double loss_ = 0;                 ///< ticks, of intervals in a row that have not gained; below 0: granted
+    double sampled_loss_ = 0;         ///< ticks, of ranges of the sample since it opened
+    std::uint8_t sample_ = 0;         ///< which ranges it has
 };
 
 }  // namespace nearfetch

@@ -189,7 +189,12 @@ int GetPath::serve(const Get& get, GetStarter& starter, LookupPlan& plan, Guard&
 
 int GetPath::fetch_uncached(const Get& get, GetStarter& starter, Guard& guard) {
     const int status = without_mutex(guard, [&] { return starter.start_whole(); });
-    if (status != 0) return status;
+    if (status == 0) note_uncached(get);
+    return status;
+}
+
+/// One that went to the library as it is.
+void GetPath::note_uncached(const Get& get) noexcept {
     s_.count(get.target, AccessType::bypassed, get.size_bytes, get.size_bytes);
     if (get.target != s_.self && s_.at(get.target).is_uncached()) ++s_.counters.breaker_open;
     for (const ByteRun& run : get.runs.first(1))
@@ -198,7 +203,6 @@ int GetPath::fetch_uncached(const Get& get, GetStarter& starter, Guard& guard) {
     s_.freshness.get_started(get, s_.operations.now());
     // Its request may be complete before its bytes are there.
     if (get.request != 0 && get.runs.size() > 1) s_.origins.add_late(get.target, get.runs);
-    return 0;
 }
 
 /// Such gets cost something, and gain nothing.
@@ -213,9 +217,18 @@ int GetPath::fetch_overlapping(const Get& get, GetStarter& starter, Guard& guard
 
 /// A get of a half-open target, of a range that is not in its sample.
 int GetPath::leave_out(const Get& get, GetStarter& starter, Guard& guard, std::uint64_t begin_ticks) {
-    s_.at(get.target).cost.record_left_out(ticks() - begin_ticks);
+    const std::uint64_t start_ticks = ticks();
+    std::uint64_t started_ticks = 0;
+    const int status = without_mutex(guard, [&] {
+        const int outcome = starter.start_whole();
+        started_ticks = ticks();
+        return outcome;
+    });
+    if (status != 0) return status;
+    note_uncached(get);
+    s_.at(get.target).cost.record_left_out((ticks() - started_ticks) + (start_ticks - begin_ticks));
     if (!s_.leased.is_open(get.target)) bypass_.end_interval(get.target);
-    return fetch_uncached(get, starter, guard);
+    return 0;
 }
 
 /// Whether it is to be seen when the bytes of this get are there. What another thread's request brings may be

@@ -95,12 +95,17 @@ TEST_F(CircuitBreakerTest, BacksOffUntilSamplingTakesASmallShare) {
         return backoff(breaker);
     };
     EXPECT_EQ(backoff_after(interval(100, 300)), 4800u) << "32 x 300 ticks are 2 % of what 4,800 x 100 take";
-    EXPECT_EQ(backoff_after(interval(1000, 100)), 256u);
-    EXPECT_EQ(backoff_after(interval(100, 30'000)), 65'536u);
+    EXPECT_EQ(backoff_after(interval(1000, 100)), 9600u) << "twice as long as the last one";
     Balance left_out = interval(100, 300);
     left_out.left_out = 200;
-    left_out.spent_on_them = 200 * 50;
-    EXPECT_EQ(backoff_after(left_out), 9800u);
+    left_out.spent_on_them = 200 * 200;
+    EXPECT_EQ(backoff_after(left_out), 24'800u);
+    EXPECT_EQ(backoff_after(interval(100, 30'000)), 65'536u);
+    EXPECT_EQ(backoff_after(interval(1000, 100)), 65'536u);
+    breaker.record(gain(1000));
+    while (!breaker.is_open())
+        breaker.record(interval(100, 300));
+    EXPECT_EQ(backoff(breaker), 256u) << "a gain begins anew";
 }
 
 TEST_F(CircuitBreakerTest, AfterAGainOfTheSampleTheOtherRangesMayCostAsMuch) {
