@@ -63,7 +63,7 @@ class CircuitBreaker {
         if (forecast >= 0 && balance.accesses != 0) return gained();
         if (is_half_open()) {
             sampled_loss_ -= forecast;
-            if (balance.accesses < policy::interval_accesses) ++sample_;  // what is read is outside
+            if (balance.accesses < policy::interval_accesses) ++sample_;  // others are read
         }
         const double loss = balance.loss(), accesses = balance.accesses + balance.left_out;
         const double plain = accesses * balance.plain_each();
@@ -72,8 +72,7 @@ class CircuitBreaker {
         loss_ += loss;
         if (loss_ > policy::budget_accesses * balance.plain_each()) open(first_backoff);
     }
-    /// Whether a range enters a half-open cache. It is the same ranges each time, so that reuse shows which
-    /// takes longer than an interval (SHARDS: Waldspurger et al., FAST 2015).
+    /// Whether a range that begins there enters a half-open cache.
     bool samples(std::uint64_t offset) const noexcept {
         return (mixed(offset / policy::sampled_bytes) + sample_) % policy::sampled_divisor == 0;
     }

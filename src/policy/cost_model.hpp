@@ -133,7 +133,7 @@ class CostModel {
     }
 
     /// Whether nothing was recorded in this interval.
-    bool is_idle() const noexcept { return misses_ + slow_hits_ == 0; }
+    bool is_idle() const noexcept { return misses_ + slow_hits_ + left_out_ == 0; }
     /// \param hits of the fast path; in a sample these count, too
     bool is_interval_over(std::uint64_t hits = 0) const noexcept {
         const std::uint64_t seen = misses_ + slow_hits_ + (left_out_ != 0 ? hits : 0);
