@@ -7,7 +7,7 @@ in the paper. The vertices are numbered at random, so that each rank has about a
 the coefficients of all of its vertices, and the other ranks serve: a get takes some 30 us to simulate, and a
 rank has a million. `infinite cache` is the plain program's time without the gets that a rank repeats, as if
 hits took no time. Here they are large, and a hit is charged its copy: 8 B take 1 ns. With 128 ranks the lists
-that a rank reads are larger than |S_w|: as-001, which bypasses nothing, loses there. A run of 128 ranks takes
+that a rank reads are larger than |S_w|. as-001 bypasses nothing, as in the paper. A run of 128 ranks takes
 6 GB.
 """
 
