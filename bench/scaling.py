@@ -87,9 +87,7 @@ class Scaling(NamedTuple):
         if self.native:
             sides["native"] = (PLAIN, self.native)
         for name, settings in apps.STRATEGIES.items():
-            # 001 bypasses nothing.
-            bypass = {"bypass": "off"} if name.endswith("as-001") else {}
-            sides[name] = (Side(self.mode, {**self.settings, **settings, **bypass}), ())
+            sides[name] = (Side(self.mode, {**self.settings, **settings}), ())
         return sides
 
     def _measure(self, case: Case, options: Options) -> list[Row]:

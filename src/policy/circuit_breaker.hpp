@@ -70,7 +70,7 @@ class CircuitBreaker {
         if (loss <= std::max(accesses * hit_cost().unnoticed_ticks, policy::unnoticed_share * plain)) return;
         if (is_half_open()) return open(loss / (policy::sampling_share * balance.plain_each()));
         loss_ += loss;
-        if (loss_ > policy::budget_accesses * balance.plain_each()) open(first_backoff);
+        if (loss_ > policy::budget_accesses * balance.plain_each()) open(policy::first_backoff_accesses);
     }
     /// Whether a range that begins there enters a half-open cache.
     bool samples(std::uint64_t offset) const noexcept {
@@ -81,7 +81,7 @@ class CircuitBreaker {
         state_ = state;
         remaining_ = held;
     }
-    bool is_held() const noexcept { return remaining_ > policy::most_backoff_accesses; }
+    bool is_held() const noexcept { return static_cast<double>(remaining_) > policy::most_backoff_accesses; }
 
   private:
     /// The ranges outside of the sample are still to be fetched, each for what those of the sample have cost.
@@ -89,27 +89,26 @@ class CircuitBreaker {
         if (is_half_open()) loss_ = -static_cast<double>(policy::sampled_divisor) * sampled_loss_;
         loss_ = std::min(loss_, 0.0);
         sampled_loss_ = 0;
-        backoff_ = first_backoff;
+        backoff_ = policy::first_backoff_accesses;
         state_ = State::closed;
     }
     /// For that long at least, and twice as long as the last time.
-    void open(double backoff_accesses) noexcept {
+    void open(double least_accesses) noexcept {
         state_ = State::open;
         loss_ = 0;
-        remaining_ = static_cast<std::uint64_t>(std::clamp(backoff_accesses, backoff_, most_backoff));
-        backoff_ = std::min(2.0 * static_cast<double>(remaining_), most_backoff);
+        remaining_ =
+            static_cast<std::uint64_t>(std::clamp(least_accesses, backoff_, policy::most_backoff_accesses));
+        backoff_ = std::min(2.0 * static_cast<double>(remaining_), policy::most_backoff_accesses);
     }
 
-    static constexpr double first_backoff = static_cast<double>(policy::first_backoff_accesses);
-    static constexpr double most_backoff = static_cast<double>(policy::most_backoff_accesses);
     static constexpr std::uint64_t held = ~std::uint64_t{0} / 2;
 
     State state_ = State::untried;
     std::uint64_t remaining_ = 0;
-    double backoff_ = first_backoff;  ///< accesses, the next time
-    double loss_ = 0;                 ///< ticks, of intervals in a row that have not gained; below 0: granted
-    double sampled_loss_ = 0;         ///< ticks, of ranges of the sample since it opened
-    std::uint8_t sample_ = 0;         ///< which ranges it has
+    double backoff_ = policy::first_backoff_accesses;  ///< accesses, the next time
+    double loss_ = 0;          ///< ticks, of intervals in a row that have not gained; below 0: granted
+    double sampled_loss_ = 0;  ///< ticks, of ranges of the sample since it opened
+    std::uint8_t sample_ = 0;  ///< which ranges it has
 };
 
 }  // namespace nearfetch

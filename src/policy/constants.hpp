@@ -18,10 +18,10 @@ inline constexpr double unnoticed_share = 0.03;  ///< of its time: what is promi
 inline constexpr double copy_share = 0.01;       ///< of a get's time: above it, a copy waits for a second get
 
 // When to decide.
-inline constexpr std::uint64_t interval_accesses = 32;  ///< few, so that a short program is not all interval
-inline constexpr std::uint64_t budget_accesses = 64;    ///< two intervals: one may be a cold start
-inline constexpr std::uint64_t first_backoff_accesses = 256;    ///< eight intervals
-inline constexpr std::uint64_t most_backoff_accesses = 65'536;  ///< a phase of reuse is found within these
+inline constexpr std::uint64_t interval_accesses = 32;   ///< few, so that a short program is not all interval
+inline constexpr std::uint64_t budget_accesses = 64;     ///< two intervals: one may be a cold start
+inline constexpr double first_backoff_accesses = 256;    ///< eight intervals
+inline constexpr double most_backoff_accesses = 65'536;  ///< a phase of reuse is found within these
 inline constexpr double sampling_share = 0.02;      ///< of the time: what half-open intervals lose; below 3 %
 inline constexpr std::uint64_t sampled_bytes = 64;  ///< ranges that begin in one line are sampled, or none
 inline constexpr std::uint64_t sampled_divisor = 8;  ///< one line in so many is

@@ -187,14 +187,12 @@ int GetPath::serve(const Get& get, GetStarter& starter, LookupPlan& plan, Guard&
     return 0;
 }
 
-int GetPath::fetch_uncached(const Get& get, GetStarter& starter, Guard& guard) {
+/// \param call_ticks where to note what the library's call takes
+int GetPath::fetch_uncached(const Get& get, GetStarter& starter, Guard& guard, std::uint64_t* call_ticks) {
+    const std::uint64_t start_ticks = call_ticks != nullptr ? ticks() : 0;
     const int status = without_mutex(guard, [&] { return starter.start_whole(); });
-    if (status == 0) note_uncached(get);
-    return status;
-}
-
-/// One that went to the library as it is.
-void GetPath::note_uncached(const Get& get) noexcept {
+    if (call_ticks != nullptr) *call_ticks = ticks() - start_ticks;
+    if (status != 0) return status;
     s_.count(get.target, AccessType::bypassed, get.size_bytes, get.size_bytes);
     if (get.target != s_.self && s_.at(get.target).is_uncached()) ++s_.counters.breaker_open;
     for (const ByteRun& run : get.runs.first(1))
@@ -203,30 +201,24 @@ void GetPath::note_uncached(const Get& get) noexcept {
     s_.freshness.get_started(get, s_.operations.now());
     // Its request may be complete before its bytes are there.
     if (get.request != 0 && get.runs.size() > 1) s_.origins.add_late(get.target, get.runs);
+    return 0;
 }
 
 /// Such gets cost something, and gain nothing.
 int GetPath::fetch_overlapping(const Get& get, GetStarter& starter, Guard& guard, std::uint64_t begin_ticks) {
-    const std::uint64_t start_ticks = ticks();
-    const int status = fetch_uncached(get, starter, guard);
+    std::uint64_t call_ticks = 0;
+    const int status = fetch_uncached(get, starter, guard, &call_ticks);
     Target& t = s_.at(get.target);
     if (status == 0 && !t.is_uncached())
-        t.cost.record_miss(get.size_bytes, ticks() - start_ticks, start_ticks - begin_ticks);
+        t.cost.record_miss(get.size_bytes, call_ticks, ticks() - begin_ticks - call_ticks);
     return status;
 }
 
 /// A get of a half-open target, of a range that is not in its sample.
 int GetPath::leave_out(const Get& get, GetStarter& starter, Guard& guard, std::uint64_t begin_ticks) {
-    const std::uint64_t start_ticks = ticks();
-    std::uint64_t started_ticks = 0;
-    const int status = without_mutex(guard, [&] {
-        const int outcome = starter.start_whole();
-        started_ticks = ticks();
-        return outcome;
-    });
-    if (status != 0) return status;
-    note_uncached(get);
-    s_.at(get.target).cost.record_left_out((ticks() - started_ticks) + (start_ticks - begin_ticks));
+    std::uint64_t call_ticks = 0;
+    if (const int status = fetch_uncached(get, starter, guard, &call_ticks); status != 0) return status;
+    s_.at(get.target).cost.record_left_out(ticks() - begin_ticks - call_ticks);
     if (!s_.leased.is_open(get.target)) bypass_.end_interval(get.target);
     return 0;
 }

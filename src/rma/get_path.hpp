@@ -75,8 +75,8 @@ class GetPath {
     int serve(const Get& get, GetStarter& starter, LookupPlan& plan, Guard& guard, Begun& begun,
               std::uint64_t begin_ticks);
     int fetch(const Get& get, GetStarter& starter, LookupPlan& plan, Guard& guard, std::uint64_t begin_ticks);
-    void note_uncached(const Get& get) noexcept;
-    int fetch_uncached(const Get& get, GetStarter& starter, Guard& guard);
+    int fetch_uncached(const Get& get, GetStarter& starter, Guard& guard,
+                       std::uint64_t* call_ticks = nullptr);
     int leave_out(const Get& get, GetStarter& starter, Guard& guard, std::uint64_t begin_ticks);
     int fetch_overlapping(const Get& get, GetStarter& starter, Guard& guard, std::uint64_t begin_ticks);
     bool may_wait(const Get& get, const Entry& entry, const LookupPlan& plan) const noexcept;
