@@ -176,8 +176,11 @@ bool LogStorage::resize(std::uint64_t bytes, const std::function<void(std::uint3
 
 // All live payloads move to the beginning, in the order of their addresses.
 bool LogStorage::shrink(std::uint64_t wanted, const std::function<void(std::uint32_t owner)>& evict) {
-    for (const Record& record : records_)
-        if (record.owner != none && owners_.is_pinned(record.owner)) return false;
+    // What is in flight is among the newest.
+    const auto is_pinned = [this](const Record& each) {
+        return each.owner != none && owners_.is_pinned(each.owner);
+    };
+    if (std::any_of(records_.rbegin(), records_.rend(), is_pinned)) return false;
     // Each payload may need other padding than now.
     const auto most_bytes = [this] { return live_bytes_ + live_bytes_ / least_aligned_bytes * line_bytes; };
     while (live_ > 0 && most_bytes() > wanted) {
