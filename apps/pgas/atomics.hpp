@@ -27,9 +27,9 @@ class Atomics {
     template <class T>
     void add(GlobalPtr<T> to, T amount) const {
         if (name_ == "unordered")
-            atomic_add(to, amount);
+            unordered_add(to, amount);
         else
-            atomic_fetch_add(to, amount, order());
+            atomic_add(to, amount, order());
     }
 
   private:

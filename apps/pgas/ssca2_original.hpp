@@ -197,7 +197,7 @@ class Original {
             put(data.members(rank()) + place, v);
         }
         if (atomic_load(data.depth(v), order) != depth) return;
-        atomic_fetch_add(data.paths(v), atomic_load(data.paths(u), order), order);
+        atomic_add(data.paths(v), atomic_load(data.paths(u), order), order);
         put(children + atomic_fetch_add(data.children_count(u), 1, order), v);
     }
 

@@ -106,7 +106,10 @@ class RemoteReads {
                     const std::int64_t w = list[i];
                     const auto [depth, is_new] = find(w, next);
                     if (is_new) queue_[ends[level + 1] + add(ends_ + next, 1)] = w;
-                    if (depth == next) add(paths_.at(w), paths);
+                    if (depth == next) {
+                        note_atomic(blocks_.owner(w));
+                        atomic_add(paths_.at(w), paths, order_);
+                    }
                 }
             });
             barrier();

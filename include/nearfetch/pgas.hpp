@@ -59,7 +59,7 @@ struct LaunchOptions {
     std::uint64_t access_ns = 10;      ///< of a get or put
     std::uint64_t miss_ns = 105;       ///< more, for each message of the cache
     std::uint64_t overlapped_ns = 75;  ///< more, while that message travels
-    std::uint64_t fence_ns = 50;       ///< of a release with nothing to write
+    std::uint64_t fence_ns = 10;       ///< of a release with nothing to write
 };
 
 namespace detail {
@@ -84,6 +84,7 @@ void acquire(Rank rank, std::uint64_t address, std::size_t bytes);
 void release(Rank rank, std::uint64_t address, std::size_t bytes);
 std::uint64_t atomic(Rank rank, std::uint64_t address, AtomicOp op, std::uint64_t operand,
                      std::uint64_t compare, std::memory_order order);
+void add(Rank rank, std::uint64_t address, AtomicOp op, std::uint64_t amount, std::memory_order order);
 void start_addition(Rank rank, std::uint64_t address, AtomicOp op, std::uint64_t amount);
 std::byte* local(std::uint64_t address, std::size_t bytes);
 std::uint64_t allocate(std::size_t bytes, const Where& where);
@@ -341,8 +342,8 @@ void free(GlobalPtr<T> allocated, const Where& where = Where::current()) {
     detail::free(allocated.rank() < 0 ? ~std::uint64_t{0} : allocated.address(), where);
 }
 
-/// Atomic operations on 8 bytes. With a releasing order earlier puts are complete first; with an acquiring
-/// order later gets see nothing older. memory_order_relaxed does neither.
+/// Atomic operations on 8 bytes. What writes with a releasing order completes earlier puts first; what reads
+/// with an acquiring order lets later gets see nothing older. memory_order_relaxed does neither.
 template <class T>
 T atomic_load(GlobalPtr<T> p, std::memory_order order = std::memory_order_seq_cst) {
     static_assert(detail::is_atomic<T>);
@@ -380,10 +381,17 @@ T atomic_fetch_add(GlobalPtr<T> p, std::type_identity_t<T> amount,
     return std::bit_cast<T>(detail::atomic(p.rank(), p.address(), detail::addition<T>(),
                                            std::bit_cast<std::uint64_t>(amount), 0, order));
 }
-/// The same without a result, and without waiting: it is complete at this thread's next release. Until then
-/// nobody, this thread included, can rely on either value. Earlier puts of these 8 bytes are complete first.
+/// The same without a result. So nothing tells yet what others wrote before it, and the cache keeps what it
+/// has: it acquires at this thread's next atomic with a result, or at once if a relaxed one was before.
 template <class T>
-void atomic_add(GlobalPtr<T> p, std::type_identity_t<T> amount) {
+void atomic_add(GlobalPtr<T> p, std::type_identity_t<T> amount,
+                std::memory_order order = std::memory_order_seq_cst) {
+    detail::add(p.rank(), p.address(), detail::addition<T>(), std::bit_cast<std::uint64_t>(amount), order);
+}
+/// The same without waiting: it is complete at this thread's next release. Until then nobody, this thread
+/// included, can rely on either value. Earlier puts of these 8 bytes are complete first.
+template <class T>
+void unordered_add(GlobalPtr<T> p, std::type_identity_t<T> amount) {
     detail::start_addition(p.rank(), p.address(), detail::addition<T>(),
                            std::bit_cast<std::uint64_t>(amount));
 }

@@ -236,7 +236,9 @@ void Context::release() {
     if (engine_ == nullptr) return;
     if (charged_) runtime_.job().compute(runtime_.options().fence_ns);
     begin_put_epoch();
-    sync_.release_count->fetch_add(1, std::memory_order_release);
+    // No other thread changes it.
+    const std::uint64_t releases = sync_.release_count->load(std::memory_order_relaxed);
+    sync_.release_count->store(releases + 1, std::memory_order_release);
 }
 
 void Context::begin_put_epoch() noexcept {

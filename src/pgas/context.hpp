@@ -12,6 +12,7 @@
 
 #include "cache/sync_clock/rank_clock.hpp"
 #include "pgas/direct_engine.hpp"
+#include "pgas/lazy_acquire.hpp"
 #include "pgas/node_sharing.hpp"
 #include "pgas/page_engine.hpp"
 #include "pgas/remote_calls.hpp"
@@ -98,7 +99,9 @@ class Context {
         if (near_ != nullptr && of_node == OfNode::not_yet) near_->acquired();
         if (engine_ != nullptr) engine_->acquire(clock_);
         sync_.acquired = rank_clock_.acquire();
+        lazy_acquire_.acquired();
     }
+    LazyAcquire& lazy_acquire() noexcept { return lazy_acquire_; }
     void release();
     void acquire(Rank rank, ByteRange range);
     void release(Rank rank, ByteRange range);
@@ -171,6 +174,7 @@ class Context {
     SyncState sync_;
     DirectEngine direct_;
     RemoteCalls remote_calls_;
+    LazyAcquire lazy_acquire_;
     std::vector<Addition> additions_;  ///< outstanding
     std::uint64_t released_puts_ = 0;  ///< puts() at the last release of all
     TransferStatistics taken_;

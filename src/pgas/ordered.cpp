@@ -27,24 +27,44 @@ void check_atomic(Job& job, const char* what, Rank rank, std::uint64_t address) 
                     "use a pointer to an 8-byte type");
 }
 
+/// Begins an atomic operation, which bypasses the cache: earlier puts of its bytes go first.
+/// \param first of all other puts, too
+void begin_atomic(Context& context, Rank rank, std::uint64_t address, bool all_first) {
+    Job& job = context.runtime().job();
+    check_atomic(job, "atomic operation", rank, address);
+    if (all_first)
+        context.release();
+    else if (rank != job.rank() && context.engine() != nullptr)
+        context.release(rank, {address, address + 8});
+}
+
+/// What was cached of the bytes before is not used again.
+void end_atomic(Context& context, Rank rank, std::uint64_t address) {
+    if (rank != context.runtime().job().rank()) context.forget(rank, {address, address + 8});
+}
+
 }  // namespace
 
 std::uint64_t atomic(Context& context, Rank rank, std::uint64_t address, AtomicOp op, std::uint64_t operand,
                      std::uint64_t compare, std::memory_order order) {
-    Job& job = context.runtime().job();
-    check_atomic(job, "atomic operation", rank, address);
-    const bool is_remote = rank != job.rank();
-    // The operation bypasses the cache: earlier puts go first, and the cached copy is invalidated.
-    if (releases(order))
-        context.release();
-    else if (is_remote && context.engine() != nullptr)
-        context.release(rank, {address, address + 8});
-    const std::uint64_t before = job.atomic(rank, address, op, operand, compare);
-    if (acquires(order))
+    const bool reads = op != AtomicOp::store, writes = op != AtomicOp::load;
+    begin_atomic(context, rank, address, writes && releases(order));
+    const std::uint64_t before = context.runtime().job().atomic(rank, address, op, operand, compare);
+    if (reads && context.lazy_acquire().is_due_at_result(acquires(order)))
         context.acquire();
-    else if (is_remote)
-        context.forget(rank, {address, address + 8});
+    else
+        end_atomic(context, rank, address);
     return before;
+}
+
+void add(Context& context, Rank rank, std::uint64_t address, AtomicOp op, std::uint64_t amount,
+         std::memory_order order) {
+    begin_atomic(context, rank, address, releases(order));
+    context.runtime().job().atomic(rank, address, op, amount, 0);
+    if (acquires(order) && context.lazy_acquire().is_due_without_result())
+        context.acquire();
+    else
+        end_atomic(context, rank, address);
 }
 
 void start_addition(Context& context, Rank rank, std::uint64_t address, AtomicOp op, std::uint64_t amount) {
@@ -55,7 +75,7 @@ void start_addition(Context& context, Rank rank, std::uint64_t address, AtomicOp
 void barrier(Context& context, std::memory_order order) {
     if (releases(order)) context.release();
     context.runtime().barrier();
-    if (acquires(order)) context.acquire(Context::OfNode::acquired);
+    if (context.lazy_acquire().is_due_at_result(acquires(order))) context.acquire(Context::OfNode::acquired);
 }
 
 void call(Context& context, std::span<const RemoteCall> calls, std::memory_order order,
@@ -63,7 +83,7 @@ void call(Context& context, std::span<const RemoteCall> calls, std::memory_order
     context.remote_calls().check(calls);
     context.release();
     const std::string problem = context.remote_calls().run(calls, limits);
-    if (acquires(order)) context.acquire();
+    if (context.lazy_acquire().is_due_at_result(acquires(order))) context.acquire();
     if (!problem.empty()) throw Error(problem);
 }
 

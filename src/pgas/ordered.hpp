@@ -12,10 +12,16 @@
 
 namespace nearfetch::pgas {
 
-/// An atomic operation on 8 bytes, which bypasses the cache. \return the value before
+/// An atomic operation on 8 bytes, which bypasses the cache. A store does not acquire, and a load does not
+/// release. \return the value before
 /// \throws Error unless the address is in the segment and a multiple of 8
 std::uint64_t atomic(Context& context, Rank rank, std::uint64_t address, AtomicOp op, std::uint64_t operand,
                      std::uint64_t compare, std::memory_order order);
+
+/// An atomic addition without a result, which acquires late (lazy_acquire.hpp). \param op add or add_double
+/// \throws Error as atomic() does
+void add(Context& context, Rank rank, std::uint64_t address, AtomicOp op, std::uint64_t amount,
+         std::memory_order order);
 
 /// An atomic addition that is not waited for, and complete at the next release. \param op add or add_double
 /// \throws Error as atomic() does

@@ -149,9 +149,17 @@ void PageEngine::prefetch(const TaskClock& task, Rank target, std::uint64_t addr
     drive([&] { return cache_.prefetch(task, request); }, ++attempts_, WaitMode::block, status);
 }
 
-int PageEngine::release() { return release(ReleaseRequest()); }
+int PageEngine::release() {
+    if (cache_.release_nothing()) return 0;
+    ReleaseRequest request;
+    return release(request);
+}
 
-int PageEngine::release(Rank target, ByteRange range) { return release(ReleaseRequest(target, range)); }
+int PageEngine::release(Rank target, ByteRange range) {
+    if (cache_.release_nothing()) return 0;
+    ReleaseRequest request(target, range);
+    return release(request);
+}
 
 int PageEngine::invalidate(Rank target, ByteRange range) {
     if (const int status = release(target, range); status != 0) return status;
@@ -168,7 +176,7 @@ bool PageEngine::drain(Rank target, ByteRange range, bool discards) {
     return request.done;
 }
 
-int PageEngine::release(ReleaseRequest request) {
+int PageEngine::release(ReleaseRequest& request) {
     int status = 0;
     drive([&] { return cache_.release(request); }, ++attempts_, WaitMode::block, status);
     return status;

@@ -155,7 +155,7 @@ class PageEngine {
     int get_slowly(const TaskClock& task, Rank target, std::uint64_t address, std::uint64_t size_bytes,
                    std::byte* to);
     int put_slowly(Rank target, std::uint64_t address, std::uint64_t size_bytes, const std::byte* from);
-    int release(ReleaseRequest request);
+    int release(ReleaseRequest& request);
     bool drain(Rank target, ByteRange range, bool discards);
     template <class Request>
     bool may_start(const Request& request) const noexcept {

@@ -139,6 +139,9 @@ std::uint64_t atomic(Rank rank, std::uint64_t address, AtomicOp op, std::uint64_
                      std::uint64_t compare, std::memory_order order) {
     return pgas::atomic(Context::here(), rank, address, op, operand, compare, order);
 }
+void add(Rank rank, std::uint64_t address, AtomicOp op, std::uint64_t amount, std::memory_order order) {
+    pgas::add(Context::here(), rank, address, op, amount, order);
+}
 void start_addition(Rank rank, std::uint64_t address, AtomicOp op, std::uint64_t amount) {
     pgas::start_addition(Context::here(), rank, address, op, amount);
 }

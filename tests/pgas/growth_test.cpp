@@ -95,7 +95,7 @@ TEST_P(Growth, EveryOperationWorksInAnAddedSegment) {
         std::vector<long> found(3);
         get_strided<long>(next(a) + 1, 2, found);
         EXPECT_EQ(found, (std::vector<long>{1, 3, 5}));
-        atomic_add(next(a) + 10, 5L);
+        unordered_add(next(a) + 10, 5L);
         barrier();
         EXPECT_EQ(a.local()[10], 15);
         Transfer transfer = start_get<long>(next(a) + 20, found);

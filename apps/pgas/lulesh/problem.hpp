@@ -45,7 +45,7 @@ struct Options {
     std::string mesh;         ///< a file, or "" for the cube
     std::int64_t cycles = 0;  ///< 0: until the stop time
     std::string forces = "atomic";
-    programs::Atomics atomics{"relaxed"};
+    programs::Atomics atomics{"seq_cst"};
     /// Of the origin at the start; 0: as LULESH 2.0, or as Chapel's version for a mesh file.
     double energy = 0;
     double first_step = 0;  ///< the same for the first time step
