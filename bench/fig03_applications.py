@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """PTRANS, SSCA2's kernel 4, miniMD and LULESH with and without the page cache (000, Fig. 3).
 
-8 ranks on modelled networks in virtual time, 32 on one of them, 2 on MPI over TCP. SSCA2 searches from a
-quarter of its vertices, also with relaxed atomics, and also in a version that reads adjacency lists remotely
-instead of calling owners. Over TCP Open MPI has only that one, because it lets one thread communicate.
-PTRANS also with the same work for each of 1 to 256 ranks. miniMD has size 10, and size 4 over TCP; in virtual
-time 30 ns of computation are charged for each pair of neighbours. LULESH makes 10 cycles with 15^3 elements,
-5^3 over TCP. As in Chapel's, each of an element's two forces is added to its nodes by atomics, each of which
-is waited for. In other versions they are not waited for (`unordered`), or the sum of both forces is added.
+8 ranks on modelled networks in virtual time, 32 on one of them, 2 on MPI over TCP. SSCA2 searches from all
+of its vertices, and from 4 over TCP. It also runs with relaxed atomics, and in a version that reads adjacency
+lists remotely instead of calling owners. Over TCP Open MPI has only that one, because it lets one thread
+communicate. PTRANS also with the same work for each of 1 to 256 ranks. miniMD has size 10, and size 4 and 5
+steps over TCP; in virtual time 30 ns of computation are charged for each pair of neighbours. LULESH makes 10
+cycles with 15^3 elements, 5^3 over TCP, and all cycles with 10^3, to the published energy. As in Chapel's,
+each of an element's two forces is added to its nodes by sequentially consistent atomics, each of which is
+waited for. In other versions they are not waited for (`unordered`), or the sum of both forces is added.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ SSCA2: Mapping[str, Sequence[object]] = {
 }
 READING = "ssca2, remote reads"
 COMBINING = "lulesh, combined forces"
+WHOLE = "lulesh, all cycles"
 UNORDERED = "lulesh, unordered additions"
 FASTER = {
     ("ptrans", "cached"): 2,
@@ -43,6 +45,7 @@ FASTER = {
     ("lulesh", "cached"): 4.9,
     (COMBINING, "cached"): 4.9,
     (UNORDERED, "cached"): 4.9,
+    (WHOLE, "cached"): 4.9,
 }
 """How many times faster they have to be, on every network, real ones included.
 
@@ -50,7 +53,8 @@ SSCA2 flushes its cache at each atomic, which then gains nothing and may not cos
 MANY = 32
 FASTER_WITH_MANY = {"ptrans": 2, "ssca2": 0.97, "minimd": 3, "lulesh": 1.2, COMBINING: 1.2, UNORDERED: 1.2}
 """The same of the cached side with 32 ranks, as the paper has them on Aries."""
-MINIMD_STEPS = 5
+MINIMD_STEPS = 21
+"""Neighbour lists are built anew, and atoms migrate, in the 20th."""
 OWN_ELEMENTS = 2500
 """Of each rank, where the number of ranks grows."""
 
@@ -61,7 +65,7 @@ def run(options: Options) -> Report:
     ranks = options.choose(RANKS, 4)
     rows = options.choose(500, 60)
     report = Report({"samples": samples, "own_elements": OWN_ELEMENTS}, columns=pgas.COLUMNS)
-    sources = options.choose(64, 4)
+    sources = options.choose(256, 4)
     places = [(stage, 2 if stage.time == "mpi" else ranks) for stage in pgas.stages(options, wall=False)]
     for stage, where in [*places, *options.choose([(Stage("aries", "virtual"), MANY)], [])]:
         found: list[Row] = []
@@ -72,7 +76,8 @@ def run(options: Options) -> Report:
         words += ["--version", "remote-reads"]
         found += _named(READING, pgas.compare("ssca2", words, stage, samples, options, where, SSCA2))
         size = 4 if stage.time == "mpi" else options.choose(10, 3)
-        atoms = ["--size", size, "--steps", MINIMD_STEPS, "--work-ns", 30]
+        steps = 5 if stage.time == "mpi" else options.choose(MINIMD_STEPS, 5)
+        atoms = ["--size", size, "--steps", steps, "--work-ns", 30]
         found += pgas.compare("minimd", atoms, stage, samples, options, where)
         found += _lulesh(stage, samples, options, where)
         many = f", {where} ranks" if where == MANY else ""
@@ -98,9 +103,15 @@ def _lulesh(stage: Stage, samples: int, options: Options, ranks: int) -> list[Ro
     """As Chapel's, without waiting, and with the two forces of an element combined; sums are in any order."""
     size = 5 if stage.time == "mpi" else options.choose(15, 4)
     rows: list[Row] = []
-    versions = {"lulesh": [], UNORDERED: ["--atomics", "unordered"], COMBINING: ["--forces", "combine"]}
-    for program, more in versions.items():
-        words = ["--size", size, "--cycles", 10, *more]
+    some = ["--size", size, "--cycles", 10]
+    versions = {
+        "lulesh": some,
+        UNORDERED: [*some, "--atomics", "unordered"],
+        COMBINING: [*some, "--forces", "combine"],
+    }
+    if stage == Stage("aries", "virtual") and ranks == RANKS:
+        versions[WHOLE] = ["--size", 10]
+    for program, words in versions.items():
         found = pgas.compare("lulesh", words, stage, samples, options, ranks, same="origin_energy")
         if program == "lulesh" and stage.time == "virtual":
             for row in pgas.find(found, side="cached"):
