@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import pytest
 from conftest import ROOT
 
-from bench import NAMES, harness, module, papers, report, results
+from bench import NAMES, apps, harness, module, papers, report, results
 from bench.__main__ import main
 
 QUIET = harness.Options(quick=True, shown=False)
@@ -62,6 +62,33 @@ def test_a_claim_holds_where_all_of_its_interval_does():
     assert report.worst(report.Claim.at_least, others) == (interval, "wide")
     assert report.worst(report.Claim.at_most, others) == (interval, "wide")
     assert report.worst(report.Claim.at_least, others[1:]) == others[1]
+
+
+def test_ours_is_compared_with_its_like_and_with_the_better_at_the_worst_place():
+    seconds = {
+        "plain": {16: 9, 32: 9},
+        "fixed": {16: 2, 32: 3},
+        "adaptive": {16: 2, 32: 2},
+        "adaptive, read-ahead": {16: 1, 32: 1},
+        "fixed, as-001": {16: 1, 32: 6},
+        "adaptive, as-001": {16: 8, 32: 4},
+    }
+    rows = [
+        {"strategy": name, "ranks": ranks, "seconds": value}
+        for name, of_ranks in seconds.items()
+        for ranks, value in of_ranks.items()
+    ]
+    claims = apps.as_001_claims(
+        "time", rows, lambda row: [row["seconds"]], lambda row: f"{row['ranks']} ranks"
+    )
+    assert {claim.text: (claim.measured.median, claim.detail) for claim in claims} == {
+        "time of fixed as-001 over fixed": (0.5, "16 ranks"),
+        "time of adaptive as-001 over adaptive": (2, "32 ranks"),
+        "time of the better as-001 over adaptive": (0.5, "16 ranks"),
+        "time of adaptive as-001 over adaptive, read-ahead": (4, "32 ranks"),
+        "time of the better as-001 over adaptive, read-ahead": (1, "16 ranks"),
+    }
+    assert [claim.holds for claim in claims] == [False, True, False, True, True]
 
 
 def measured(claims) -> report.Report:
