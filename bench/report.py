@@ -151,14 +151,15 @@ class Report:
     columns: str = ""
     """The columns of `rows` that are printed; empty: all of them."""
 
-    def to_json(self, name: str, quick: bool) -> dict[str, Any]:
-        """The document that `./nf bench NAME --json FILE` writes."""
+    def to_json(self, name: str, quick: bool, seconds: float) -> dict[str, Any]:
+        """The document that `./nf bench NAME --json FILE` writes; the whole run took `seconds`."""
         return {
             "name": name,
             "command": f"./nf bench {name}" + (" --quick" if quick else ""),
             "quick": quick,
             "commit": commit(),
             "machine": machine(),
+            "seconds": round(seconds, 1),
             "samples": self.parameters.get("samples", 1),
             "parameters": self.parameters,
             "findings": [asdict(each) for each in self.findings],

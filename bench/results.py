@@ -171,7 +171,9 @@ def _section(document: Document) -> str:
     described = module(document["name"])
     # The first line says what the title says.
     description = (described.__doc__ or "").split("\n\n", 1)[-1].strip()
-    text = f"\n## {described.TITLE}\n\n{description}\n\nMeasured at commit `{document['commit'][:12]}`.\n"
+    took = f" in {_number(document['seconds'] / 60)} minutes" if "seconds" in document else ""
+    measured = f"Measured at commit `{document['commit'][:12]}`{took}."
+    text = f"\n## {described.TITLE}\n\n{description}\n\n{measured}\n"
     if document["findings"]:
         text += "\n" + _table(FINDINGS, (_finding(document, each) for each in document["findings"]))
     if document["claims"]:

@@ -154,10 +154,10 @@ def test_report_on_disk(tmp_path, capsys):
     done = measure("fig10_occupancy", QUIET, tmp_path / "out" / "ten.json", tmp_path)
     document = json.loads((tmp_path / "out" / "ten.json").read_text(encoding="utf-8"))
     assert list(document) == [
-        *("name", "command", "quick", "commit", "machine", "samples"),
+        *("name", "command", "quick", "commit", "machine", "seconds", "samples"),
         *("parameters", "findings", "claims", "rows"),
     ]
-    assert document["name"] == "fig10_occupancy" and document["quick"] is True
+    assert document["name"] == "fig10_occupancy" and document["quick"] is True and document["seconds"] > 0
     assert document["command"] == "./nf bench fig10_occupancy --quick"
     assert document["rows"] == json.loads(json.dumps(done.rows))
     assert (tmp_path / "fig10_occupancy.png").read_bytes().startswith(b"\x89PNG")
