@@ -7,6 +7,7 @@ import os.path
 from typing import Any, Callable, Mapping, Sequence
 
 from bench.figures import PAPERS, Figure
+from bench.report import CALIBRATED
 
 Document = Mapping[str, Any]
 """A JSON file of a benchmark, as Report.to_json has it."""
@@ -50,8 +51,11 @@ def _line(figure: Figure, documents: Mapping[str, Document], showing: Showing) -
     ours = figure.note
     if figure.benchmark:
         document = documents.get(figure.benchmark, {"claims": [], "findings": []})
-        values = _values(figure, document, showing) or ["not measured yet"]
-        ours = ". ".join(filter(None, ["; ".join(values), figure.note]))
+        shown = _shown(figure, document)
+        values = [_claimed(each, showing) if "text" in each else _found(each, showing) for each in shown]
+        note = CALIBRATED if any(each.get("calibrated") for each in shown) else ""
+        notes = " ".join(filter(None, [note, figure.note]))
+        ours = ". ".join(filter(None, ["; ".join(values) or "not measured yet", notes]))
         short = [_claimed(claim, showing) for claim in document["claims"] if _is_short_beside(figure, claim)]
         if short:
             fall = "falls" if len(short) == 1 else "fall"
@@ -59,16 +63,12 @@ def _line(figure: Figure, documents: Mapping[str, Document], showing: Showing) -
     return [figure.name, figure.about, figure.paper, ours, figure.size, command]
 
 
-def _values(figure: Figure, document: Document, showing: Showing) -> list[str]:
-    """Each value that is shown, with what it is of."""
+def _shown(figure: Figure, document: Document) -> list[Mapping[str, Any]]:
+    """The claims that a row shows, and the findings where there is no claim."""
     found = []
     for beginning in figure.shown:
         claims = [each for each in document["claims"] if each["text"].startswith(beginning)]
-        found += [_claimed(claim, showing) for claim in claims] or [
-            f"{finding['what']}: {showing(finding['factor'], 'x')}"
-            for finding in document["findings"]
-            if finding["what"].startswith(beginning)
-        ]
+        found += claims or [each for each in document["findings"] if each["what"].startswith(beginning)]
     return found
 
 
@@ -84,6 +84,10 @@ def _is_short_beside(figure: Figure, claim: Mapping[str, Any]) -> bool:
 def _nearness(figure: Figure, text: str) -> int:
     """The length of the beginning that a text has in common with what a row shows."""
     return max(len(os.path.commonprefix([text, shown])) for shown in figure.shown)
+
+
+def _found(finding: Mapping[str, Any], showing: Showing) -> str:
+    return f"{finding['what']}: {showing(finding['factor'], 'x')}"
 
 
 def _claimed(claim: Mapping[str, Any], showing: Showing) -> str:

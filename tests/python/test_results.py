@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import platform
 import re
@@ -201,6 +202,30 @@ def test_page_is_made_of_files_and_descriptions(monkeypatch, tmp_path):
     words = write_results(tmp_path, document("fig15_lcc", holds=False, seconds=90.0))
     assert results.main(words) == 0
     assert (tmp_path / "page.md").read_text(encoding="utf-8") == PAGE
+
+
+def test_what_is_calibrated_is_no_result():
+    made = document("modes")
+    for kind, name in (("claims", "text"), ("findings", "what")):
+        (each,) = made[kind]
+        made[kind].append({**each, name: "puts", "calibrated": True})
+    results_of, *sections = results.page([made]).split("\n## ")
+    assert "\n1 of 1 claims hold.\n1 more are calibrated: no results.\n" in results_of
+    before, after = sections[-1].split(f"\n\n{report.CALIBRATED}\n\n")
+    assert "| LCC |" in before and "| a \\| b |" in before and "| puts |" not in before
+    assert after.count("| puts |") == 2 and "| yes | calibrated; worst |" in after
+    figures = {
+        "000": [papers.Figure("1", "", "", "", "modes", (shown,), "A note.") for shown in ("puts", "a")]
+    }
+    rows = rows_of_papers([made], figures)
+    assert [row[3] for row in rows[2:]] == [
+        f"puts: 4 times. {report.CALIBRATED} A note.",
+        "a | b: 4 times. A note.",
+    ]
+    claim = report.Claim.at_least("x", 5, 4.9)
+    assert not claim.calibrated and report.calibrated([claim]) == [
+        dataclasses.replace(claim, calibrated=True)
+    ]
 
 
 def test_sections_stand_in_the_order_of_the_benchmarks(tmp_path):
