@@ -103,7 +103,7 @@ def measure(name: str, options: Options, path: Path, pictures: Path = RESULTS) -
     seconds = time.monotonic() - begin
     for folder in (path.parent, pictures):
         folder.mkdir(parents=True, exist_ok=True)
-    document = report.to_json(name, options.quick)
+    document = report.to_json(name, options.quick, seconds)
     path.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
     picture = pictures / f"{name}.png"
     if report.pictures:

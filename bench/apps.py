@@ -7,12 +7,13 @@ import json
 import tempfile
 from functools import partial
 from pathlib import Path
+from statistics import median
 from types import MappingProxyType
 from typing import Callable, Mapping, NamedTuple, Sequence
 
 from bench.harness import AS_001, PLAIN, BenchError, Options, Outcome, Place, Side, alternate, run
 from bench.plots import Lines, Stacks
-from bench.report import Claim, Interval, Report, Row
+from bench.report import Claim, Interval, Report, Row, worst
 
 STRATEGIES: Mapping[str, Mapping[str, object]] = {
     "fixed": {"adaptive": "off"},
@@ -21,6 +22,8 @@ STRATEGIES: Mapping[str, Mapping[str, object]] = {
     "adaptive, as-001": {"adaptive": "on", "bypass": "off", **AS_001},
 }
 """Ours, and the paper's own algorithm, which bypasses nothing."""
+OURS = "adaptive"
+"""The default."""
 
 Key = tuple[str, str, int]
 """Strategy, |S_w| and |I_w|; empty and 0 where they mean nothing."""
@@ -121,6 +124,36 @@ def compare(
     return rows, results
 
 
+def sizes(row: Row) -> str:
+    """|S_w| and |I_w| of a row, as text."""
+    return f"|S_w| = {row['buffer_bytes']}, |I_w| = {row['index_entries']}"
+
+
+def as_001_claims(
+    text: str, rows: Sequence[Row], samples: Callable[[Row], Sequence[float]], place: Callable[[Row], str]
+) -> list[Claim]:
+    """The paper's algorithm over ours: each over its like, and the better one over the default (`adaptive`).
+
+    Each is about the worst place of the rows. `samples` of a row were measured side by side with the others'.
+    """
+    found: dict[str, dict[str, Sequence[float]]] = {}
+    for row in rows:
+        if row["strategy"].split(",")[0] in ("fixed", "adaptive"):
+            found.setdefault(row["strategy"], {})[place(row)] = samples(row)
+    fixed, adaptive = (found.pop(f"{index}, as-001") for index in ("fixed", "adaptive"))
+    better = {where: min(fixed[where], adaptive[where], key=median) for where in fixed}
+    claims = []
+    for name, ours in found.items():
+        likes = [("fixed as-001", fixed)]
+        if name.startswith("adaptive"):
+            likes = [("adaptive as-001", adaptive), ("the better as-001", better)]
+        for like, theirs in likes:
+            ratios = [(Interval.of_ratios(theirs[where], ours[where]), where) for where in theirs]
+            measured, where = worst(Claim.at_least, ratios)
+            claims.append(Claim.at_least(f"{text} of {like} over {name}", 1, measured, "times", where))
+    return claims
+
+
 def accesses(study: Study, grid: Grid, options: Options) -> Report:
     """Access types of one run each. Nothing is bypassed, as in 001: what the cache does is what is asked."""
     report = study.report()
@@ -144,14 +177,15 @@ def access_claims(rows: Sequence[Row]) -> list[Claim]:
         return 100 * found[strategy, count][kind]
 
     hits, least = min((share("adaptive", count), count) for count in entries)
-    more, where = min((share("adaptive", n) - share("adaptive, as-001", n), n) for n in entries)
+    papers = {n: max(share("fixed, as-001", n), share("adaptive, as-001", n)) for n in entries}
+    more, where = min((share("adaptive", n) - papers[n], n) for n in entries)
     conflicts, most = max((share("adaptive", count, "conflicting"), count) for count in entries)
     best, unit = share("fixed", entries[-1]), "% of the gets"
     return [
         Claim.at_least(
             "adaptive: hits, of the largest fixed index's", 90, 100 * hits / best, "%", f"|I_w| = {least}"
         ),
-        Claim.at_least("adaptive: hits, more than as-001", 0, more, unit, f"|I_w| = {where}"),
+        Claim.at_least("adaptive: hits, more than the better as-001", 0, more, unit, f"|I_w| = {where}"),
         Claim.at_most("adaptive: conflicting misses", 10, conflicts, unit, f"|I_w| = {most}"),
     ]
 

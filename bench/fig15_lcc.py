@@ -45,20 +45,13 @@ def run(options: Options) -> Report:
         calls[key] = rmat.call(side)
     report.rows, _ = apps.compare(calls, "communication_seconds", "average", samples, options, "R-MAT")
     report.pictures = apps.times(report.rows)
-    report.claims.append(_as_001(report, grid))
+    report.claims += apps.as_001_claims(
+        "R-MAT: time", report.rows, lambda row: row["each_seconds"], apps.sizes
+    )
     for family in families():
         _real_graph(report, Place(family, 2, "tcp"), options)
     report.columns = "what strategy buffer_bytes index_entries seconds speed_up hits resizes"
     return report
-
-
-def _as_001(report: Report, grid: apps.Grid) -> Claim:
-    """Ours against the paper's algorithm, where buffer and index are the largest."""
-    size, entries = grid.buffers[-1], grid.entries[-1]
-    rows = {(row["strategy"], row["buffer_bytes"], row["index_entries"]): row for row in report.rows}
-    sides = (rows[name, size, entries]["each_seconds"] for name in ("adaptive, as-001", "adaptive"))
-    text = f"R-MAT, adaptive, |S_w| = {size}, |I_w| = {entries}: faster than as-001"
-    return Claim.at_least(text, 1, Interval.of_ratios(*sides), "times")
 
 
 def _real_graph(report: Report, place: Place, options: Options) -> None:

@@ -95,27 +95,16 @@ def run(options: Options) -> Report:
 
 def _claims(rows: Sequence[Row], case: Case) -> list[Claim]:
     """Ours against the paper's own algorithm with any sizes, and plain with the largest."""
-    of = {(row["strategy"], (row["buffer_bytes"], row["index_entries"])): row for row in rows}
-    sizes = [(size, entries) for size in case.grid.buffers for entries in case.grid.entries]
-    worst, where = min(
-        (of["adaptive, as-001", each]["seconds"] / of["adaptive", each]["seconds"], each) for each in sizes
-    )
-    largest = of["adaptive", sizes[-1]]
-    bound = scaling.bound(of[scaling.INFINITE, ("", "")])
-    conflicts, there = max((of["adaptive", each]["conflicting"], each) for each in sizes)
+    (infinite,) = (row for row in rows if row["strategy"] == scaling.INFINITE)
+    ours = [row for row in rows if row["strategy"] == scaling.OURS]
+    most = max(ours, key=lambda row: row["conflicting"])
+    detail = f"{apps.sizes(ours[-1])}; {scaling.bound(infinite)}"
+    conflicts = 100 * most["conflicting"]
     return [
-        Claim.at_least(
-            f"{case.what}: as-001's time over ours", 1, Interval.exactly(worst), "times", _shown(where)
-        ),
+        *apps.as_001_claims(f"{case.what}: time", rows, lambda row: row["each_seconds"], apps.sizes),
         Claim.at_least(
             f"{case.what}: plain time over ours",
-            *(5, Interval.exactly(largest["speed_up"]), "times", f"{_shown(sizes[-1])}; {bound}"),
+            *(5, Interval.exactly(ours[-1]["speed_up"]), "times", detail),
         ),
-        Claim.at_most(
-            f"{case.what}: conflicting misses", 10, 100 * conflicts, "% of the gets", _shown(there)
-        ),
+        Claim.at_most(f"{case.what}: conflicting misses", 10, conflicts, "% of the gets", apps.sizes(most)),
     ]
-
-
-def _shown(sizes: tuple[str, int]) -> str:
-    return f"|S_w| = {sizes[0]}, |I_w| = {sizes[1]}"

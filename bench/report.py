@@ -9,9 +9,9 @@ import platform
 import re
 import statistics
 import subprocess
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Callable, NamedTuple, Sequence, Union
+from typing import Any, Callable, NamedTuple, Sequence, TypeVar, Union
 
 from bench import ROOT
 from nearfetch import NearfetchError
@@ -94,6 +94,8 @@ class Claim:
     holds: bool
     detail: str = ""
     """Where the measured value comes from, for example the worst pair."""
+    calibrated: bool = False
+    """See CALIBRATED."""
 
     @classmethod
     def at_most(cls, text: str, limit: float, measured: Measured, unit: str = "", detail: str = "") -> Claim:
@@ -123,6 +125,18 @@ class Finding:
     """`s`, `ns`, `%`, or what is counted."""
     factor: Interval
     """How many times better it is, formed pair by pair."""
+    calibrated: bool = False
+    """See CALIBRATED."""
+
+
+CALIBRATED = "The model's gap between messages is calibrated on what the paper has of this: no result."
+"""Of claims and findings."""
+ClaimOrFinding = TypeVar("ClaimOrFinding", Claim, Finding)
+
+
+def calibrated(found: Sequence[ClaimOrFinding]) -> list[ClaimOrFinding]:
+    """The same, marked as calibrated."""
+    return [replace(each, calibrated=True) for each in found]
 
 
 def finding(what: str, without: Row, row: Row, column: str, unit: str, factor: str) -> Finding:
@@ -151,14 +165,15 @@ class Report:
     columns: str = ""
     """The columns of `rows` that are printed; empty: all of them."""
 
-    def to_json(self, name: str, quick: bool) -> dict[str, Any]:
-        """The document that `./nf bench NAME --json FILE` writes."""
+    def to_json(self, name: str, quick: bool, seconds: float) -> dict[str, Any]:
+        """The document that `./nf bench NAME --json FILE` writes; the whole run took `seconds`."""
         return {
             "name": name,
             "command": f"./nf bench {name}" + (" --quick" if quick else ""),
             "quick": quick,
             "commit": commit(),
             "machine": machine(),
+            "seconds": round(seconds, 3),
             "samples": self.parameters.get("samples", 1),
             "parameters": self.parameters,
             "findings": [asdict(each) for each in self.findings],

@@ -16,6 +16,7 @@ from typing import Any, Iterable, Mapping, Optional, Sequence
 
 from bench import NAMES, ROOT, module, papers
 from bench.harness import shown_path
+from bench.report import CALIBRATED
 
 FOLDER = ROOT / "docs" / "results"
 PAGE = ROOT / "docs" / "results.md"
@@ -154,11 +155,14 @@ def page(documents: Sequence[Document]) -> str:
     """The text of docs/results.md."""
     claims = [(document, claim) for document in documents for claim in document["claims"]]
     short = [(document, claim) for document, claim in claims if not claim["holds"]]
+    counted = [claim["holds"] for _, claim in claims if not claim.get("calibrated")]
     text = INTRODUCTION.format(
         machine=_machine(documents[0]["machine"]),
-        held=len(claims) - len(short),
-        all=len(claims),
+        held=sum(counted),
+        all=len(counted),
     )
+    if len(counted) < len(claims):
+        text += f"{len(claims) - len(counted)} more are calibrated: no results.\n"
     missing = [name for name in NAMES if name not in {document["name"] for document in documents}]
     if missing:
         text += f"\nNot measured: {', '.join(f'`{name}`' for name in missing)}.\n"
@@ -171,11 +175,20 @@ def _section(document: Document) -> str:
     described = module(document["name"])
     # The first line says what the title says.
     description = (described.__doc__ or "").split("\n\n", 1)[-1].strip()
-    text = f"\n## {described.TITLE}\n\n{description}\n\nMeasured at commit `{document['commit'][:12]}`.\n"
-    if document["findings"]:
-        text += "\n" + _table(FINDINGS, (_finding(document, each) for each in document["findings"]))
-    if document["claims"]:
-        text += "\n" + _table(CLAIMS, (_claim(document, each) for each in document["claims"]))
+    took = f" in {_number(document['seconds'] / 60)} minutes" if "seconds" in document else ""
+    measured = f"Measured at commit `{document['commit'][:12]}`{took}."
+    text = f"\n## {described.TITLE}\n\n{description}\n\n{measured}\n"
+    for calibrated in (False, True):
+        findings, claims = (
+            [each for each in document[kind] if each.get("calibrated", False) == calibrated]
+            for kind in ("findings", "claims")
+        )
+        if calibrated and (findings or claims):
+            text += f"\n{CALIBRATED}\n"
+        if findings:
+            text += "\n" + _table(FINDINGS, (_finding(document, each) for each in findings))
+        if claims:
+            text += "\n" + _table(CLAIMS, (_claim(document, each) for each in claims))
     return text
 
 
@@ -188,7 +201,8 @@ def _claim(document: Document, claim: Mapping[str, Any]) -> list[str]:
     unit = claim["target"].split(maxsplit=2)[2:]
     measured = _measured(claim["measured"], unit[0] if unit else "")
     verdict = "yes" if claim["holds"] else "**no**"
-    return [claim["text"], claim["target"], measured, verdict, claim["detail"], f"`{document['command']}`"]
+    where = "; ".join(filter(None, ["calibrated" if claim.get("calibrated") else "", claim["detail"]]))
+    return [claim["text"], claim["target"], measured, verdict, where, f"`{document['command']}`"]
 
 
 def _table(columns: Sequence[str], lines: Iterable[Sequence[str]]) -> str:

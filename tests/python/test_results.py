@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import platform
 import re
@@ -12,7 +13,7 @@ from types import SimpleNamespace
 import pytest
 from conftest import ROOT
 
-from bench import NAMES, harness, module, papers, report, results
+from bench import NAMES, apps, harness, module, papers, report, results
 from bench.__main__ import main
 
 QUIET = harness.Options(quick=True, shown=False)
@@ -62,6 +63,33 @@ def test_a_claim_holds_where_all_of_its_interval_does():
     assert report.worst(report.Claim.at_least, others) == (interval, "wide")
     assert report.worst(report.Claim.at_most, others) == (interval, "wide")
     assert report.worst(report.Claim.at_least, others[1:]) == others[1]
+
+
+def test_ours_is_compared_with_its_like_and_with_the_better_at_the_worst_place():
+    seconds = {
+        "plain": {16: 9, 32: 9},
+        "fixed": {16: 2, 32: 3},
+        "adaptive": {16: 2, 32: 2},
+        "adaptive, read-ahead": {16: 1, 32: 1},
+        "fixed, as-001": {16: 1, 32: 6},
+        "adaptive, as-001": {16: 8, 32: 4},
+    }
+    rows = [
+        {"strategy": name, "ranks": ranks, "seconds": value}
+        for name, of_ranks in seconds.items()
+        for ranks, value in of_ranks.items()
+    ]
+    claims = apps.as_001_claims(
+        "time", rows, lambda row: [row["seconds"]], lambda row: f"{row['ranks']} ranks"
+    )
+    assert {claim.text: (claim.measured.median, claim.detail) for claim in claims} == {
+        "time of fixed as-001 over fixed": (0.5, "16 ranks"),
+        "time of adaptive as-001 over adaptive": (2, "32 ranks"),
+        "time of the better as-001 over adaptive": (0.5, "16 ranks"),
+        "time of adaptive as-001 over adaptive, read-ahead": (4, "32 ranks"),
+        "time of the better as-001 over adaptive, read-ahead": (1, "16 ranks"),
+    }
+    assert [claim.holds for claim in claims] == [False, True, False, True, True]
 
 
 def measured(claims) -> report.Report:
@@ -155,7 +183,7 @@ Not measured: `fig16_lcc_accesses`.
 
 A sentence.
 
-Measured at commit `0123456789ab`.
+Measured at commit `0123456789ab` in 1.5 minutes.
 
 | what | without | with | factor | command |
 | --- | --- | --- | --- | --- |
@@ -171,9 +199,33 @@ def test_page_is_made_of_files_and_descriptions(monkeypatch, tmp_path):
     monkeypatch.setattr(results, "NAMES", ("fig15_lcc", "fig16_lcc_accesses"))
     described = SimpleNamespace(TITLE="A title", __doc__="The first line.\n\nA sentence.\n")
     monkeypatch.setattr(results, "module", lambda name: described)
-    words = write_results(tmp_path, document("fig15_lcc", holds=False))
+    words = write_results(tmp_path, document("fig15_lcc", holds=False, seconds=90.0))
     assert results.main(words) == 0
     assert (tmp_path / "page.md").read_text(encoding="utf-8") == PAGE
+
+
+def test_what_is_calibrated_is_no_result():
+    made = document("modes")
+    for kind, name in (("claims", "text"), ("findings", "what")):
+        (each,) = made[kind]
+        made[kind].append({**each, name: "puts", "calibrated": True})
+    results_of, *sections = results.page([made]).split("\n## ")
+    assert "\n1 of 1 claims hold.\n1 more are calibrated: no results.\n" in results_of
+    before, after = sections[-1].split(f"\n\n{report.CALIBRATED}\n\n")
+    assert "| LCC |" in before and "| a \\| b |" in before and "| puts |" not in before
+    assert after.count("| puts |") == 2 and "| yes | calibrated; worst |" in after
+    figures = {
+        "000": [papers.Figure("1", "", "", "", "modes", (shown,), "A note.") for shown in ("puts", "a")]
+    }
+    rows = rows_of_papers([made], figures)
+    assert [row[3] for row in rows[2:]] == [
+        f"puts: 4 times. {report.CALIBRATED} A note.",
+        "a | b: 4 times. A note.",
+    ]
+    claim = report.Claim.at_least("x", 5, 4.9)
+    assert not claim.calibrated and report.calibrated([claim]) == [
+        dataclasses.replace(claim, calibrated=True)
+    ]
 
 
 def test_sections_stand_in_the_order_of_the_benchmarks(tmp_path):
@@ -251,17 +303,62 @@ def test_the_papers_page_shows_claims_and_findings_or_says_that_there_are_none()
             papers.Figure("Fig. 4", "d", "a diagram", ""),
         )
     }
+    value = "a | b: **4 times** (to reach >= 5; worst). A note."
+    rows = rows_of_papers([document("modes", holds=False)], figures)
+    assert rows[2:] == [
+        ["Fig. 1", "a", "2x", value, "same", "`./nf bench modes`"],
+        ["Fig. 2", "b", "3x", "LCC: 241x (200 to 1,268)", "less", "`./nf bench modes`"],
+        ["Fig. 3", "c", "4x", "not measured yet", "same", "`./nf bench nwchem`"],
+        ["Fig. 4", "d", "a diagram", "", "", ""],
+    ]
+
+
+def rows_of_papers(documents: list, figures: dict) -> list[list[str]]:
+    """The cells of papers.md, by row."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(papers, "PAPERS", figures)
-        documents = [document("modes", holds=False)]
-        page = results.pages(documents, Path("page.md"))[Path("papers.md")]
-    lines = page.partition("2015.\n")[2].strip().splitlines()[2:]
-    assert lines == [
-        "| Fig. 1 | a | 2x | a \\| b: **4 times** (worst). A note. | same | `./nf bench modes` |",
-        "| Fig. 2 | b | 3x | LCC: 241x (200 to 1,268) | less | `./nf bench modes` |",
-        "| Fig. 3 | c | 4x | not measured yet | same | `./nf bench nwchem` |",
-        "| Fig. 4 | d | a diagram |  |  |  |",
-    ]
+        text = results.pages(documents, Path("page.md"))[Path("papers.md")]
+    cells = [re.split(r"(?<!\\)\|", line)[1:-1] for line in text.splitlines() if line.startswith("|")]
+    return [[cell.strip().replace("\\|", "|") for cell in row] for row in cells]
+
+
+def test_claims_that_fall_short_are_in_the_nearest_rows():
+    made = document("modes", holds=False)
+    (claim,) = made["claims"]
+    made["claims"] = [{**claim, "text": text} for text in ("copy, wall", "puts, wall", "puts, mpi", "gets")]
+    made["claims"] += [{**claim, "text": "copy, mpi", "holds": True}]
+    figures = {
+        "000": [
+            papers.Figure(name, "", "", "", "modes", (shown,))
+            for name, shown in (("1", "copy, virtual"), ("2", "copy, hints"), ("3", "puts, w"), ("4", "gets"))
+        ]
+    }
+    found = {row[0]: row[3] for row in rows_of_papers([made], figures)}
+    value = "**4 times** (to reach >= 5; worst)"
+    assert found["1"] == found["2"] == f"not measured yet. 1 more falls short: copy, wall: {value}"
+    assert found["3"] == f"puts, wall: {value}. 1 more falls short: puts, mpi: {value}"
+    assert found["4"] == f"gets: {value}"
+
+
+def test_no_claim_of_a_figure_falls_short_in_silence():
+    if not list(results.FOLDER.glob("*.json")):
+        pytest.skip("nothing measured yet")
+    documents = results.read(results.FOLDER)
+    rows = rows_of_papers(documents, papers.PAPERS)
+    for each in documents:
+        ours = [row[3] for row in rows if row[5] == f"`{each['command']}`"]
+        for claim in each["claims"] if ours else ():
+            assert claim["holds"] or any(f"{claim['text']}: **" in cell for cell in ours), claim["text"]
+    shown = {figure.benchmark for figures in papers.PAPERS.values() for figure in figures}
+    assert {row[5] for row in rows} >= {f"`./nf bench {name}`" for name in shown - {""}}
+
+
+def test_no_benchmark_of_a_figure_takes_longer_than_20_minutes():
+    if not list(results.FOLDER.glob("*.json")):
+        pytest.skip("nothing measured yet")
+    of_figures = {figure.benchmark for figures in papers.PAPERS.values() for figure in figures}
+    took = {each["name"]: each["seconds"] for each in results.read(results.FOLDER) if "seconds" in each}
+    assert not {name: seconds for name, seconds in took.items() if name in of_figures and seconds > 20 * 60}
 
 
 def test_no_figure_of_the_papers_is_missing():
