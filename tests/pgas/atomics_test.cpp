@@ -183,7 +183,9 @@ TEST_P(Atomics, WhatWasReleasedBeforeAnAdditionIsReadOnceItsPlaceIsSeen) {
                         while (stored != round)
                             yield();
                         atomic_add(turn, added, order);
-                        if (!seen_first) EXPECT_EQ(look(), round + added);
+                        if (!seen_first) {
+                            EXPECT_EQ(look(), round + added);
+                        }
                         ASSERT_EQ(get(data), round) << "and not what is cached of the round before";
                         acquire();
                         ASSERT_EQ(get(data), round);
