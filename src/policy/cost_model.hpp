@@ -51,8 +51,8 @@ struct Balance {
     double spent = 0;  ///< our own work
     // Of gets that were left out, because their ranges are not in the sample.
     double left_out = 0;
-    double spent_on_them = 0;
-    double known_each = 0;  ///< what an access took without a cache when there were any
+    double spent_on_them = 0;  ///< and on their completions
+    double known_each = 0;     ///< what an access took without a cache when there were any
 
     /// What an access of either kind takes without a cache.
     double plain_each() const noexcept { return accesses != 0 ? plain / accesses : known_each; }
@@ -92,7 +92,7 @@ class CostModel {
     void record_left_out(std::uint64_t own_ticks) noexcept {
         record_bypassed();
         ++left_out_;
-        left_out_ticks_ += std::min(own_ticks, hit_cost().most_own_ticks);
+        add_own_on_them(own_ticks);
     }
     /// A get of bytes that were in flight for another.
     void record_pending_hit(std::uint64_t size_bytes, std::uint64_t own_ticks) noexcept {
@@ -111,7 +111,10 @@ class CostModel {
         // What was bypassed is none of this account's.
         const std::uint64_t gets = in_flight_ + bypassed_;
         completion_ticks_ += bypassed_ == 0 ? network_ticks : network_ticks * in_flight_ / gets;
-        add_own(own_ticks, ranges, bytes);
+        if (in_flight_ == 0 && bypassed_ != 0)
+            add_own_on_them(own_ticks);
+        else
+            add_own(own_ticks, ranges, bytes);
         in_flight_ = bypassed_ = 0;
     }
     /// That of a get with a request.
@@ -135,9 +138,12 @@ class CostModel {
     /// Whether nothing was recorded in this interval.
     bool is_idle() const noexcept { return misses_ + slow_hits_ + left_out_ == 0; }
     /// \param hits of the fast path; in a sample these count, too
-    bool is_interval_over(std::uint64_t hits = 0) const noexcept {
+    /// \param divisor one range in so many is in the sample
+    bool is_interval_over(std::uint64_t hits = 0,
+                          std::uint64_t divisor = policy::sampled_divisor) const noexcept {
         const std::uint64_t seen = misses_ + slow_hits_ + (left_out_ != 0 ? hits : 0);
-        return seen >= policy::interval_accesses || left_out_ >= most_left_out;
+        // Twice as many are left out as come with an interval where every range is read as often.
+        return seen >= policy::interval_accesses || left_out_ >= 2 * divisor * policy::interval_accesses;
     }
     /// Ends the interval. \param hits of the fast path, of `hit_bytes` in all
     Balance end_interval(std::uint64_t hits, std::uint64_t hit_bytes) noexcept {
@@ -157,7 +163,7 @@ class CostModel {
             cached_per_get_ = (balance.spent + network - excess) / balance.accesses;
         }
         balance.left_out = static_cast<double>(std::exchange(left_out_, 0));
-        balance.spent_on_them = static_cast<double>(std::exchange(left_out_ticks_, 0));
+        balance.spent_on_them = static_cast<double>(std::exchange(ticks_on_them_, 0));
         balance.known_each = plain_per_get_;
         start_ticks_ = completion_ticks_ = own_ticks_ = misses_ = slow_hits_ = slow_hit_bytes_ = 0;
         region_excess_ = alone_ticks_ = 0;
@@ -208,6 +214,11 @@ class CostModel {
         own_ticks_ += std::min(own_ticks, most);
     }
 
+    /// The same for gets that were bypassed.
+    void add_own_on_them(std::uint64_t own_ticks) noexcept {
+        ticks_on_them_ += std::min(own_ticks, hit_cost().most_own_ticks);
+    }
+
     /// What the network would have taken for so many hits: as long as for gets of that size that were alone
     /// there, less what the gets of this interval saved by travelling together.
     double saved(std::uint64_t hits, std::uint64_t hit_bytes) const noexcept {
@@ -224,8 +235,6 @@ class CostModel {
     }
 
     static constexpr std::size_t size_classes = 28;
-    /// Twice as many as come with an interval where every range is read as often.
-    static constexpr std::uint64_t most_left_out = 2 * policy::sampled_divisor * policy::interval_accesses;
 
     std::uint64_t misses_ = 0;  ///< of this interval, as all that follows
     std::uint64_t slow_hits_ = 0;
@@ -239,7 +248,7 @@ class CostModel {
     std::uint64_t in_flight_ = 0;  ///< misses and pending hits, until all are completed
     std::uint64_t bypassed_ = 0;   ///< the same of gets that were bypassed
     std::uint64_t left_out_ = 0;
-    std::uint64_t left_out_ticks_ = 0;
+    std::uint64_t ticks_on_them_ = 0;
     std::uint64_t regions_ = 0;
     double network_per_get_ = 0;
     double plain_per_get_ = 0;

@@ -78,16 +78,29 @@ void BypassControl::resume(Rank target) noexcept {
 void BypassControl::end_interval(Rank target) noexcept {
     Target& t = s_.at(target);
     const std::uint64_t hits = t.hits - t.interval_hits;
-    if (s_.in_transit(target) || !t.cost.is_interval_over(hits)) return;
+    if (s_.in_transit(target) || !t.cost.is_interval_over(hits, t.breaker.sampled_divisor())) return;
     const Balance balance = t.cost.end_interval(hits, t.hit_bytes - t.interval_hit_bytes);
     t.ended.add(balance);
     benefit_.record_interval(t.cost.network_per_get());
+    const CircuitBreaker::State before = t.breaker.state();
     if (s_.settings.bypass == Bypass::on) t.breaker.record(balance);
-    // From now on what this process puts there is bypassed.
-    if (t.breaker.is_open()) t.updates_when_opened = s_.counters.puts;
+    note_decision(before, t);
     t.interval_hits = t.hits;
     t.interval_hit_bytes = t.hit_bytes;
     update_route(target);
+}
+
+/// What the sample of one target has shown, those that are bypassed are tried for.
+void BypassControl::note_decision(CircuitBreaker::State before, Target& t) noexcept {
+    // From now on what this process puts there is bypassed.
+    if (t.breaker.is_open()) t.updates_when_opened = s_.counters.puts;
+    if (before != CircuitBreaker::State::half_open || t.breaker.state() != CircuitBreaker::State::closed)
+        return;
+    for (const Rank other : s_.targets.accessed())
+        if (CircuitBreaker& breaker = s_.at(other).breaker; breaker.is_open() && !breaker.is_held()) {
+            resume(other);
+            breaker.follow(t.breaker);
+        }
 }
 
 /// With the mode off, or where the window is kept off, all breakers are open for good, but for targets that

@@ -89,6 +89,7 @@ class BypassControl {
   private:
     bool count_by_kind(Rank target) noexcept;
     void open_all() noexcept;
+    void note_decision(CircuitBreaker::State before, Target& t) noexcept;
     Route route_of(const TargetState& state) const noexcept;
     template <class Visit>
     void visit_cacheable(const Visit& visit) noexcept;

@@ -89,6 +89,7 @@ TEST_F(CostModelTest, GetsOutsideOfTheSampleEndAnInterval) {
         cost.record_left_out(30);
     }
     ASSERT_TRUE(cost.is_interval_over());
+    EXPECT_FALSE(cost.is_interval_over(0, 16)) << "a smaller sample takes longer";
     const Balance balance = cost.end_interval(0, 0);
     EXPECT_EQ(balance.accesses, 0);
     EXPECT_EQ(balance.left_out, 512);

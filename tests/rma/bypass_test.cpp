@@ -424,5 +424,22 @@ TEST_F(SlowNetworkTest, ReuseThatTakesLongerThanAnIntervalIsFound) {
     EXPECT_GT(hits_of_a_pass(), ranges * 9 / 10);
 }
 
+TEST_F(SlowNetworkTest, WhatOneTargetHasShownABypassedOneIsTriedFor) {
+    rig.network_ticks = 2000;
+    clock.step = 480;
+    for (std::uint64_t i = 0; i < 3000 && (i == 0 || !rig.window.bypass().is_bypassed(2)); ++i)
+        fetched(2, 8 * i, 8);
+    ASSERT_TRUE(rig.window.bypass().is_bypassed(2));
+    Xorshift random(1);
+    for (int i = 0; i < 9000; ++i)
+        fetched(1, random.below(900) * 24, 24);
+    EXPECT_FALSE(rig.window.bypass().is_bypassed(1)) << "it has gained";
+    EXPECT_FALSE(rig.window.bypass().is_bypassed(2));
+    const std::uint64_t bypassed = counters().bypassed;
+    for (std::uint64_t i = 0; i < 10'000; ++i)
+        fetched(2, 8 * i % 30'000, 8);
+    EXPECT_GT(counters().bypassed - bypassed, 8000U) << "there it was wrong";
+}
+
 }  // namespace
 }  // namespace nearfetch
