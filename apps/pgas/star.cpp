@@ -46,48 +46,64 @@ void add_stars(Grid& out, const Options& options, const In& in) {
     });
 }
 
-/// Own elements and their halo, in one local array.
-class HandOptimized {
+/// By hand: the remote elements beside own ones, as far as stars reach. Own elements stay where they are.
+class Ghosts {
   public:
-    HandOptimized(const Grid& in, const Options& options) : own_(in.own_box()), all_(own_) {
-        if (own_.empty()) return;
-        const Index<2> last{own_.upper[0] - 1, own_.upper[1] - 1};
+    Ghosts(const Grid& in, const Options& options) {
+        const Box<2> own = in.own_box();
+        if (own.empty()) return;
         for (std::size_t d = 0; d < 2; ++d) {
-            all_.lower[d] = options.around(own_.lower[d]).first;
-            all_.upper[d] = options.around(last[d]).second;
-            Box<2> before = own_, after = own_;
-            before.lower[d] = all_.lower[d];
-            before.upper[d] = own_.lower[d];
-            after.lower[d] = own_.upper[d];
-            after.upper[d] = all_.upper[d];
-            needed_.insert(needed_.end(), {before, after});
+            Box<2> before = own, after = own;
+            before.lower[d] = options.around(own.lower[d]).first;
+            before.upper[d] = own.lower[d];
+            after.lower[d] = own.upper[d];
+            after.upper[d] = options.around(own.upper[d] - 1).second;
+            sides_[d] = {before, after};
         }
-        needed_.push_back(own_);
-        copy_.resize(static_cast<std::size_t>(all_.size()));
     }
 
+    /// Brings all ghosts, then adds up the stars.
     void add_stars(Grid& out, const Grid& in, const Options& options) {
-        for (const Box<2>& box : needed_) {
-            part_.resize(static_cast<std::size_t>(box.empty() ? 0 : box.size()));
-            in.get(box, part_);
-            const double* from = part_.data();
-            const std::int64_t width = box.extent(1);
-            for (std::int64_t row = box.lower[0]; row < box.upper[0]; ++row, from += width)
-                std::copy_n(from, width, at(row, box.lower[1]));
-        }
-        ::add_stars(out, options, [this](std::int64_t row, std::int64_t column) { return *at(row, column); });
+        for (auto& sides : sides_)
+            for (Part& part : sides)
+                if (!part.box.empty()) in.get(part.box, part.elements);
+        const Box<2> own = in.own_box();
+        out.for_each([&](const Index<2>& i, double& element) {
+            double sum = 0;
+            for (std::size_t d = 0; d < 2; ++d) {
+                const auto& [before, after] = sides_[d];
+                sum += line(before.box, before.elements.data(), i, d, options);
+                sum += line(own, in.local().data(), i, d, options);
+                sum += line(after.box, after.elements.data(), i, d, options);
+            }
+            element += sum;
+        });
     }
 
   private:
-    double* at(std::int64_t row, std::int64_t column) {
-        return copy_.data() + (row - all_.lower[0]) * all_.extent(1) + column - all_.lower[1];
+    struct Part {
+        Box<2> box;
+        std::vector<double> elements;
+
+        Part() = default;
+        Part(const Box<2>& of) : box(of), elements(static_cast<std::size_t>(of.empty() ? 0 : of.size())) {}
+    };
+
+    /// The sum of a box's elements that the star around `i` reaches along dimension `d`.
+    static double line(const Box<2>& box, const double* elements, Index<2> i, std::size_t d,
+                       const Options& options) {
+        const auto [first, end] = options.around(i[d]);
+        i[d] = std::max(first, box.lower[d]);
+        const std::int64_t count = std::min(end, box.upper[d]) - i[d];
+        const std::int64_t stride = d == 0 ? box.extent(1) : 1;
+        const std::int64_t place = (i[0] - box.lower[0]) * box.extent(1) + i[1] - box.lower[1];
+        double sum = 0;
+        for (std::int64_t n = 0; n < count; ++n)
+            sum += elements[place + n * stride];
+        return sum;
     }
 
-    Box<2> own_;
-    Box<2> all_;
-    std::vector<Box<2>> needed_;
-    std::vector<double> copy_;
-    std::vector<double> part_;
+    std::array<std::array<Part, 2>, 2> sides_;  ///< before own elements and after them, along each dimension
 };
 
 /// This rank's accesses in one iteration, and the remote ones among them.
@@ -110,7 +126,7 @@ struct Accesses {
 void iterate(Grid& out, Grid& in, const Options& options, const programs::Run& run) {
     if (options.version.is_prefetched())
         in.prefetch_stencil(options.radius, false, options.version.prefetch());
-    std::optional<HandOptimized> by_hand;
+    std::optional<Ghosts> by_hand;
     if (options.version.is_by_hand()) by_hand.emplace(in, options);
     const std::int64_t accesses = Accesses(in, options).all;
     for (int n = 0; n < options.iterations; ++n) {

@@ -98,6 +98,10 @@ def test_halo_by_hand_is_all_that_moves():
     # With what finds the largest change, as in all versions.
     assert heat["get_messages"] == alone["get_messages"]
     assert 0 <= heat["get_message_bytes"] - 3 * 8 * 3 * 6 * 6 * 8 < 3 * 8 * 128
+    # Two neighbours each, with 7 rows or columns of 10 elements: as prefetched.
+    star = ("star", *SMALL["star"], *VIRTUAL, "--ranks", 4, "--no-cache", "--version")
+    for counter in ("get_messages", "get_message_bytes"):
+        assert run(*star, "hand")[counter] == run(*star, "mc-sd")[counter]
 
 
 @pytest.mark.parametrize("version", ["ac", "mc", "mc-sd"])
