@@ -48,6 +48,7 @@ NAMES = (
     "lapps08_initialisation",
     "lapps09_update",
     "lapps10_ratio",
+    "lapps10_real",
     "lapps11_programs",
     "lapps11_sobel",
     "lapps12_heat",

@@ -394,11 +394,15 @@ PAPERS: Mapping[str, Sequence[Figure]] = {
             "Fig. 10",
             "ratio of remote accesses",
             "at 25 %: 100 to 160x (mc), 60 to 80x (ac)",
-            "an order of 128 for 4,096; with 1,024 base takes more than five minutes",
+            "same; two of the rows are computed, all are prefetched",
             "lapps10_ratio",
             (
                 "fdr-ib virtual, ac over base at a ratio of 25%",
                 "fdr-ib virtual, mc over base at a ratio of 25%",
+                "fdr-ib virtual, ac over base with 000's cache at a ratio of 25%",
+                "fdr-ib virtual, mc over base with 000's cache at a ratio of 25%",
+                "aries virtual, ac over base with 000's cache at a ratio of 25%",
+                "aries virtual, mc over base with 000's cache at a ratio of 25%",
             ),
         ),
         Figure(

@@ -23,7 +23,11 @@ struct Options {
     std::int64_t order = 64;
     std::int64_t radius = 2;
     int iterations = 2;
+    std::int64_t every = 1;
     programs::Version version;
+
+    /// Whether the points of a row are computed: of each `every` rows the one in the middle.
+    bool computes(std::int64_t row) const { return row % every == every / 2; }
 
     /// The indices within the radius that are in bounds, as a half-open range.
     std::pair<std::int64_t, std::int64_t> around(std::int64_t i) const {
@@ -35,6 +39,7 @@ struct Options {
 template <class In>
 void add_stars(Grid& out, const Options& options, const In& in) {
     out.for_each([&](const Index<2>& i, double& element) {
+        if (!options.computes(i[0])) return;
         double sum = 0;
         const auto [first_row, end_row] = options.around(i[0]);
         for (std::int64_t row = first_row; row < end_row; ++row)
@@ -69,6 +74,7 @@ class Ghosts {
                 if (!part.box.empty()) in.get(part.box, part.elements);
         const Box<2> own = in.own_box();
         out.for_each([&](const Index<2>& i, double& element) {
+            if (!options.computes(i[0])) return;
             double sum = 0;
             for (std::size_t d = 0; d < 2; ++d) {
                 const auto& [before, after] = sides_[d];
@@ -113,13 +119,23 @@ struct Accesses {
 
     Accesses(const Grid& in, const Options& options) {
         const Box<2> own = in.own_box();
-        for (std::size_t d = 0; d < 2; ++d)
-            for (std::int64_t i = own.lower[d]; i < own.upper[d]; ++i) {
-                const auto [first, end] = options.around(i);
-                const std::int64_t here = std::min(end, own.upper[d]) - std::max(first, own.lower[d]);
-                all += (end - first) * own.extent(1 - d);
-                remote += (end - first - here) * own.extent(1 - d);
-            }
+        std::int64_t rows = 0;
+        for (std::int64_t i = own.lower[0]; i < own.upper[0]; ++i) {
+            if (!options.computes(i)) continue;
+            ++rows;
+            add(own, options, 0, i, own.extent(1));
+        }
+        for (std::int64_t j = own.lower[1]; j < own.upper[1]; ++j)
+            add(own, options, 1, j, rows);
+    }
+
+  private:
+    /// Those along dimension `d` of so many points with index `i` there.
+    void add(const Box<2>& own, const Options& options, std::size_t d, std::int64_t i, std::int64_t points) {
+        const auto [first, end] = options.around(i);
+        const std::int64_t here = std::min(end, own.upper[d]) - std::max(first, own.lower[d]);
+        all += (end - first) * points;
+        remote += (end - first - here) * points;
     }
 };
 
@@ -147,7 +163,7 @@ bool is_right(const Grid& out, const Options& options) {
     bool right = true;
     for_each_index(out.own_box(), [&](const Index<2>& i) {
         std::int64_t expected = 0;
-        for (std::size_t d = 0; d < 2; ++d) {
+        for (std::size_t d = 0; d < 2 && options.computes(i[0]); ++d) {
             const auto [first, end] = options.around(i[d]);
             const std::int64_t count = end - first;
             const std::int64_t once = count * i[1 - d] + count * (first + end - 1) / 2;
@@ -171,6 +187,8 @@ int main(int argc, char** argv) {
                      "the radius of the stencil");
     apps::add_number(program.options(), "--iterations", options.iterations, 1, 1'000'000,
                      "times that all is added up");
+    apps::add_number(program.options(), "--every", options.every, 1, std::int64_t{1} << 20,
+                     "of so many rows one is computed: a sample");
     options.version.add_options(program.options());
     return program.run(argc, argv, [&](programs::Run& run) {
         Grid in({options.order, options.order});

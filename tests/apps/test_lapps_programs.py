@@ -104,6 +104,17 @@ def test_halo_by_hand_is_all_that_moves():
         assert run(*star, "hand")[counter] == run(*star, "mc-sd")[counter]
 
 
+def test_a_sample_of_the_rows_of_a_star():
+    words = ("star", *SMALL["star"], *VIRTUAL, "--ranks", 3, "--every", 5, "--version")
+    base, prefetched, by_hand = (run(*words, version) for version in ("base", "mc", "hand"))
+    assert base["checksum"] == prefetched["checksum"] == by_hand["checksum"]
+    # Rank 0 has 7 of 20 rows and computes row 2, where 3 places of each column are remote, up to row 9. With
+    # radius 7 the rows of its stars have 15 places, but 8 to 14 at either edge.
+    assert base["remote_ratio"] == pytest.approx(3 * 20 / (10 * 20 + 20 * 15 - 2 * sum(range(1, 8))))
+    # All of its halo is prefetched.
+    assert prefetched["prefetch_bytes"] == 2 * 7 * 20 * 8
+
+
 @pytest.mark.parametrize("version", ["ac", "mc", "mc-sd"])
 def test_prefetches_of_sobel_and_dgemm(version):
     sobel = run("sobel", *SMALL["sobel"], *VIRTUAL, "--ranks", 4, "--version", version)
