@@ -52,6 +52,7 @@ NAMES = (
     "lapps11_programs",
     "lapps11_sobel",
     "lapps12_heat",
+    "lapps12_convergence",
     "lapps13_dgemm",
     "lapps14_transpose",
     "lapps15_sparse",

@@ -170,6 +170,19 @@ def test_figures(name, tmp_path):
     assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_heat_to_convergence(tmp_path):
+    report = measure("lapps12_convergence", QUIET, tmp_path / "heat.json", tmp_path)
+    assert {(row["network"], row["side"]) for row in report.rows} == {
+        (f"{network} virtual", side)
+        for network in versions.NETWORKS
+        for side in ("base", "ac-sd", "mc-sd", "hand")
+    }
+    # 8 cells change by at most 10^-5 after that many steps, in each version.
+    assert len({(row["steps"], row["checksum"]) for row in report.rows}) == 1
+    assert all(row["steps"] > 10 and row["over_hand"] > 0 for row in report.rows)
+    assert len(report.claims) == 2 * 2
+
+
 def test_figures_have_the_papers_sizes():
     sizes = {kernel.name: kernel.arguments(kernel.figure, figure=True) for kernel in versions.KERNELS}
     assert sizes["sobel"] == ["--rows", 20000, "--columns", 20000]
