@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A sparse matrix times a vector in versions, at the paper's size (004, Fig. 15).
 
-A matrix of 2^20 rows with 25 non-zeros each, over 1 and 32 ranks. One product is compared, after one
+A matrix of 2^20 rows with 25 non-zeros each, over 1 to 32 ranks. One product is compared, after one
 that is not measured. The figures to reach are the paper's, on InfiniBand (`fdr-ib`) and, where it has one,
 on Gemini (`aries`), over base with the page cache on. Without a cache each access is a message, so it is
 compared at a smaller size (`small`). Times are virtual: the network's, the cache's, and the loop's work.
@@ -17,5 +17,5 @@ TITLE = "A sparse matrix times a vector in versions, at the paper's size (004, F
 
 
 def run(options: Options) -> Report:
-    """Strong scaling, and the small size."""
+    """Strong and weak scaling, and the small size."""
     return versions.figure(versions.SPARSE, options)

@@ -23,6 +23,8 @@ SIDES = {
     UNCACHED: ("--version", "base", "--no-cache"),
     **{name: ("--version", name) for name in (CACHED, "ac", "ac-sd", "mc", BEST, HAND)},
 }
+COUNTS = (1, 2, 8, 32)
+"""Of ranks, in the figures."""
 COLUMNS = "program scaling network ranks size side seconds over_base over_uncached over_hand"
 
 
@@ -52,8 +54,6 @@ class Kernel(NamedTuple):
     """Arguments of the runs of the figure, in place of `more`."""
     figure_times: float = 1
     """That it then goes over its elements."""
-    figure_counts: Sequence[int] = (1, 2, 8, 32)
-    """Of ranks, there."""
     by_indices: bool = False
     """It has those versions. Its size is a logarithm: only some numbers of ranks have the same work each."""
 
@@ -113,7 +113,8 @@ SPARSE = Kernel(
     *("sparse", ["--log-size"], 2, (8, 6, 8, 6, 4), 10),
     {NETWORK: {"ac": 1.5, "mc": 3.5}, "aries": {"ac": 4, "mc": 9}},
     *("--log-size 8 --iterations 100", "--log-size 8 --iterations 800", "--iterations 3", 3 * 25),
-    *("--iterations 1", 25, (1, 32), True),
+    *("--iterations 1", 25),
+    by_indices=True,
 )
 KERNELS = (TRANSPOSE, HEAT, SOBEL, DGEMM, SPARSE)
 """The programs that are measured."""
@@ -193,7 +194,7 @@ def figure(kernel: Kernel, options: Options) -> Report:
 
 def _places(kernel: Kernel, options: Options) -> list[tuple[str, Place]]:
     """Each with its scaling. `observed` begins as base does: it takes too long."""
-    counts = options.choose(tuple(kernel.figure_counts), (1, 4))
+    counts = options.choose(COUNTS, (1, 4))
     quick = kernel.sizes[4]
     largest = options.choose(kernel.figure, quick)
     small = tuple(side for side in kernel.sides() if side != "observed")

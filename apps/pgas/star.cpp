@@ -23,7 +23,11 @@ struct Options {
     std::int64_t order = 64;
     std::int64_t radius = 2;
     int iterations = 2;
+    std::int64_t every = 1;
     programs::Version version;
+
+    /// Whether the points of a row are computed: of each `every` rows the one in the middle.
+    bool computes(std::int64_t row) const { return row % every == every / 2; }
 
     /// The indices within the radius that are in bounds, as a half-open range.
     std::pair<std::int64_t, std::int64_t> around(std::int64_t i) const {
@@ -35,6 +39,7 @@ struct Options {
 template <class In>
 void add_stars(Grid& out, const Options& options, const In& in) {
     out.for_each([&](const Index<2>& i, double& element) {
+        if (!options.computes(i[0])) return;
         double sum = 0;
         const auto [first_row, end_row] = options.around(i[0]);
         for (std::int64_t row = first_row; row < end_row; ++row)
@@ -46,48 +51,65 @@ void add_stars(Grid& out, const Options& options, const In& in) {
     });
 }
 
-/// Own elements and their halo, in one local array.
-class HandOptimized {
+/// By hand: the remote elements beside own ones, as far as stars reach. Own elements stay where they are.
+class Ghosts {
   public:
-    HandOptimized(const Grid& in, const Options& options) : own_(in.own_box()), all_(own_) {
-        if (own_.empty()) return;
-        const Index<2> last{own_.upper[0] - 1, own_.upper[1] - 1};
+    Ghosts(const Grid& in, const Options& options) {
+        const Box<2> own = in.own_box();
+        if (own.empty()) return;
         for (std::size_t d = 0; d < 2; ++d) {
-            all_.lower[d] = options.around(own_.lower[d]).first;
-            all_.upper[d] = options.around(last[d]).second;
-            Box<2> before = own_, after = own_;
-            before.lower[d] = all_.lower[d];
-            before.upper[d] = own_.lower[d];
-            after.lower[d] = own_.upper[d];
-            after.upper[d] = all_.upper[d];
-            needed_.insert(needed_.end(), {before, after});
+            Box<2> before = own, after = own;
+            before.lower[d] = options.around(own.lower[d]).first;
+            before.upper[d] = own.lower[d];
+            after.lower[d] = own.upper[d];
+            after.upper[d] = options.around(own.upper[d] - 1).second;
+            sides_[d] = {before, after};
         }
-        needed_.push_back(own_);
-        copy_.resize(static_cast<std::size_t>(all_.size()));
     }
 
+    /// Brings all ghosts, then adds up the stars.
     void add_stars(Grid& out, const Grid& in, const Options& options) {
-        for (const Box<2>& box : needed_) {
-            part_.resize(static_cast<std::size_t>(box.empty() ? 0 : box.size()));
-            in.get(box, part_);
-            const double* from = part_.data();
-            const std::int64_t width = box.extent(1);
-            for (std::int64_t row = box.lower[0]; row < box.upper[0]; ++row, from += width)
-                std::copy_n(from, width, at(row, box.lower[1]));
-        }
-        ::add_stars(out, options, [this](std::int64_t row, std::int64_t column) { return *at(row, column); });
+        for (auto& sides : sides_)
+            for (Part& part : sides)
+                if (!part.box.empty()) in.get(part.box, part.elements);
+        const Box<2> own = in.own_box();
+        out.for_each([&](const Index<2>& i, double& element) {
+            if (!options.computes(i[0])) return;
+            double sum = 0;
+            for (std::size_t d = 0; d < 2; ++d) {
+                const auto& [before, after] = sides_[d];
+                sum += line(before.box, before.elements.data(), i, d, options);
+                sum += line(own, in.local().data(), i, d, options);
+                sum += line(after.box, after.elements.data(), i, d, options);
+            }
+            element += sum;
+        });
     }
 
   private:
-    double* at(std::int64_t row, std::int64_t column) {
-        return copy_.data() + (row - all_.lower[0]) * all_.extent(1) + column - all_.lower[1];
+    struct Part {
+        Box<2> box;
+        std::vector<double> elements;
+
+        Part() = default;
+        Part(const Box<2>& of) : box(of), elements(static_cast<std::size_t>(of.empty() ? 0 : of.size())) {}
+    };
+
+    /// The sum of a box's elements that the star around `i` reaches along dimension `d`.
+    static double line(const Box<2>& box, const double* elements, Index<2> i, std::size_t d,
+                       const Options& options) {
+        const auto [first, end] = options.around(i[d]);
+        i[d] = std::max(first, box.lower[d]);
+        const std::int64_t count = std::min(end, box.upper[d]) - i[d];
+        const std::int64_t stride = d == 0 ? box.extent(1) : 1;
+        const std::int64_t place = (i[0] - box.lower[0]) * box.extent(1) + i[1] - box.lower[1];
+        double sum = 0;
+        for (std::int64_t n = 0; n < count; ++n)
+            sum += elements[place + n * stride];
+        return sum;
     }
 
-    Box<2> own_;
-    Box<2> all_;
-    std::vector<Box<2>> needed_;
-    std::vector<double> copy_;
-    std::vector<double> part_;
+    std::array<std::array<Part, 2>, 2> sides_;  ///< before own elements and after them, along each dimension
 };
 
 /// This rank's accesses in one iteration, and the remote ones among them.
@@ -97,20 +119,30 @@ struct Accesses {
 
     Accesses(const Grid& in, const Options& options) {
         const Box<2> own = in.own_box();
-        for (std::size_t d = 0; d < 2; ++d)
-            for (std::int64_t i = own.lower[d]; i < own.upper[d]; ++i) {
-                const auto [first, end] = options.around(i);
-                const std::int64_t here = std::min(end, own.upper[d]) - std::max(first, own.lower[d]);
-                all += (end - first) * own.extent(1 - d);
-                remote += (end - first - here) * own.extent(1 - d);
-            }
+        std::int64_t rows = 0;
+        for (std::int64_t i = own.lower[0]; i < own.upper[0]; ++i) {
+            if (!options.computes(i)) continue;
+            ++rows;
+            add(own, options, 0, i, own.extent(1));
+        }
+        for (std::int64_t j = own.lower[1]; j < own.upper[1]; ++j)
+            add(own, options, 1, j, rows);
+    }
+
+  private:
+    /// Those along dimension `d` of so many points with index `i` there.
+    void add(const Box<2>& own, const Options& options, std::size_t d, std::int64_t i, std::int64_t points) {
+        const auto [first, end] = options.around(i);
+        const std::int64_t here = std::min(end, own.upper[d]) - std::max(first, own.lower[d]);
+        all += (end - first) * points;
+        remote += (end - first - here) * points;
     }
 };
 
 void iterate(Grid& out, Grid& in, const Options& options, const programs::Run& run) {
     if (options.version.is_prefetched())
         in.prefetch_stencil(options.radius, false, options.version.prefetch());
-    std::optional<HandOptimized> by_hand;
+    std::optional<Ghosts> by_hand;
     if (options.version.is_by_hand()) by_hand.emplace(in, options);
     const std::int64_t accesses = Accesses(in, options).all;
     for (int n = 0; n < options.iterations; ++n) {
@@ -131,7 +163,7 @@ bool is_right(const Grid& out, const Options& options) {
     bool right = true;
     for_each_index(out.own_box(), [&](const Index<2>& i) {
         std::int64_t expected = 0;
-        for (std::size_t d = 0; d < 2; ++d) {
+        for (std::size_t d = 0; d < 2 && options.computes(i[0]); ++d) {
             const auto [first, end] = options.around(i[d]);
             const std::int64_t count = end - first;
             const std::int64_t once = count * i[1 - d] + count * (first + end - 1) / 2;
@@ -155,6 +187,8 @@ int main(int argc, char** argv) {
                      "the radius of the stencil");
     apps::add_number(program.options(), "--iterations", options.iterations, 1, 1'000'000,
                      "times that all is added up");
+    apps::add_number(program.options(), "--every", options.every, 1, std::int64_t{1} << 20,
+                     "of so many rows one is computed: a sample");
     options.version.add_options(program.options());
     return program.run(argc, argv, [&](programs::Run& run) {
         Grid in({options.order, options.order});

@@ -98,6 +98,21 @@ def test_halo_by_hand_is_all_that_moves():
     # With what finds the largest change, as in all versions.
     assert heat["get_messages"] == alone["get_messages"]
     assert 0 <= heat["get_message_bytes"] - 3 * 8 * 3 * 6 * 6 * 8 < 3 * 8 * 128
+    # Two neighbours each, with 7 rows or columns of 10 elements: as prefetched.
+    star = ("star", *SMALL["star"], *VIRTUAL, "--ranks", 4, "--no-cache", "--version")
+    for counter in ("get_messages", "get_message_bytes"):
+        assert run(*star, "hand")[counter] == run(*star, "mc-sd")[counter]
+
+
+def test_a_sample_of_the_rows_of_a_star():
+    words = ("star", *SMALL["star"], *VIRTUAL, "--ranks", 3, "--every", 5, "--version")
+    base, prefetched, by_hand = (run(*words, version) for version in ("base", "mc", "hand"))
+    assert base["checksum"] == prefetched["checksum"] == by_hand["checksum"]
+    # Rank 0 has 7 of 20 rows and computes row 2, where 3 places of each column are remote, up to row 9. With
+    # radius 7 the rows of its stars have 15 places, but 8 to 14 at either edge.
+    assert base["remote_ratio"] == pytest.approx(3 * 20 / (10 * 20 + 20 * 15 - 2 * sum(range(1, 8))))
+    # All of its halo is prefetched.
+    assert prefetched["prefetch_bytes"] == 2 * 7 * 20 * 8
 
 
 @pytest.mark.parametrize("version", ["ac", "mc", "mc-sd"])

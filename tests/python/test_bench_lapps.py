@@ -88,15 +88,32 @@ def test_replicated_matrices(name, tmp_path):
 
 def test_stars_over_the_ratio_of_remote_accesses(tmp_path):
     report = measure("lapps10_ratio", QUIET, tmp_path / "ratio.json", tmp_path)
-    ratios = {row["radius"]: row["remote_ratio"] for row in report.rows}
+    small = pgas.find(report.rows, order=16)
+    ratios = {row["radius"]: row["remote_ratio"] for row in small}
     # Rank 0 has 8 of 16 rows. A star of radius 1 has 3 places in a row and in a column, but 2 at the edges;
     # one is remote from each element of the last row. With 15 it has all 16, half of a column being remote.
     assert ratios == {1: round(16 / (8 * (16 * 3 - 2) + 16 * (8 * 3 - 1)), 4), 15: 0.25}
-    assert {row["side"] for row in report.rows} == set(lapps10_ratio.SIDES)
-    assert all(row["seconds"] > 0 and row["over_uncached"] > 0 for row in report.rows)
+    assert {row["side"] for row in small} == set(lapps10_ratio.SMALL)
+    assert all(row["seconds"] > 0 and row["over_uncached"] > 0 for row in small)
+    large = pgas.find(report.rows, order=32)
+    assert {(row["radius"], row["every"], row["remote_ratio"]) for row in large} == {
+        *((1, 1, 0.0106), (31, 16, 0.25))
+    }
+    assert {row["side"] for row in pgas.find(large, radius=31)} == set(lapps10_ratio.LARGEST)
+    assert {row["network"] for row in large} == {"fdr-ib virtual", "aries virtual"}
     assert all(row["speed_up"] == 1 for row in report.rows if row["side"] == "base")
-    assert len(report.claims) == 3 * 4
-    assert all("over base" in claim.text and "no cache" not in claim.text for claim in report.claims)
+    texts = [claim.text for claim in report.claims]
+    assert len(texts) == 2 * 2 * 2 + 2 and not any("no cache" in text for text in texts)
+    assert sum("over base at a ratio of 25%" in text for text in texts) == 4
+    assert sum("over base with 000's cache at a ratio of 25%" in text for text in texts) == 4
+
+
+def test_stars_on_real_clocks(tmp_path):
+    report = measure("lapps10_real", QUIET, tmp_path / "real.json", tmp_path)
+    assert {row["time"] for row in report.rows} == {"wall", "mpi"}
+    assert {row["radius"]: row["remote_ratio"] for row in report.rows}[15] == 0.25
+    assert {row["side"] for row in report.rows} == set(lapps10_ratio.SMALL)
+    assert len(report.claims) == len(report.findings) == 2 * 2
 
 
 def test_programs_in_versions(tmp_path):
@@ -151,6 +168,19 @@ def test_figures(name, tmp_path):
     for base in ("base", "base, no cache"):
         assert any(finding.what.endswith(f"mc over {base}") for finding in report.findings)
     assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_heat_to_convergence(tmp_path):
+    report = measure("lapps12_convergence", QUIET, tmp_path / "heat.json", tmp_path)
+    assert {(row["network"], row["side"]) for row in report.rows} == {
+        (f"{network} virtual", side)
+        for network in versions.NETWORKS
+        for side in ("base", "ac-sd", "mc-sd", "hand")
+    }
+    # 8 cells change by at most 10^-5 after that many steps, in each version.
+    assert len({(row["steps"], row["checksum"]) for row in report.rows}) == 1
+    assert all(row["steps"] > 10 and row["over_hand"] > 0 for row in report.rows)
+    assert len(report.claims) == 2 * 2
 
 
 def test_figures_have_the_papers_sizes():
