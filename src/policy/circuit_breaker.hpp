@@ -13,10 +13,10 @@
 //
 // A circuit breaker (M. Nygard, Release It!, 2007), driven by a cost model: closed, accesses go through the
 // cache; open, they are bypassed, and counted; half-open, they go through the cache again, and the next
-// sampling interval decides. A sample of the ranges may enter a half-open cache, the same ones each time: so
+// sampling interval decides. One range in eight may enter a half-open cache, the same ones each time: so
 // reuse shows that takes much longer than an interval (spatial hash sampling, "SHARDS": Waldspurger et al.,
-// FAST 2015). After a loss the next sample is half of it, and takes twice as long. The backoff is so long
-// that what sampling loses is a small share of the time, and doubles with each loss.
+// FAST 2015). The backoff is so long that what sampling loses is a small share of the time, and doubles with
+// each loss.
 //
 // An interval whose loss nobody notices decides nothing: up to 10 ns for each access, or 3 % of what the
 // accesses take without a cache. A cold cache loses at first, so a closed breaker has a budget: what 64
@@ -62,31 +62,26 @@ class CircuitBreaker {
         const double forecast = balance.saved - balance.spent;
         if (forecast >= 0 && balance.accesses != 0) return gained();
         if (is_half_open()) {
-            cost_of_others_ -= static_cast<double>(divisor_) * forecast;
+            sampled_loss_ -= forecast;
             if (balance.accesses < policy::interval_accesses) ++sample_;  // others are read
         }
         const double loss = balance.loss(), accesses = balance.accesses + balance.left_out;
         const double plain = accesses * balance.plain_each();
         if (loss <= std::max(accesses * hit_cost().unnoticed_ticks, policy::unnoticed_share * plain)) return;
-        if (is_half_open()) {
-            divisor_ = std::min(2 * divisor_, policy::most_sampled_divisor);
-            return open(loss / (policy::sampling_share * balance.plain_each()));
-        }
+        if (is_half_open()) return open(loss / (policy::sampling_share * balance.plain_each()));
         loss_ += loss;
         if (loss_ > policy::budget_accesses * balance.plain_each()) open(policy::first_backoff_accesses);
     }
     /// The sample of another target has gained: this one closes, too, and its other ranges may cost as much.
     /// Where that is for nothing, it goes on as it was.
     void follow(const CircuitBreaker& gained) noexcept {
-        loss_ = std::min(gained.loss_, -cost_of_others_);
+        loss_ = gained.loss_;
         state_ = State::closed;
     }
     /// Whether a range that begins there enters a half-open cache.
     bool samples(std::uint64_t offset) const noexcept {
-        return (mixed(offset / policy::sampled_bytes) + sample_) % divisor_ == 0;
+        return (mixed(offset / policy::sampled_bytes) + sample_) % policy::sampled_divisor == 0;
     }
-    /// One range in so many does.
-    std::uint64_t sampled_divisor() const noexcept { return divisor_; }
     /// Keeps it in that state for good.
     void hold(State state) noexcept {
         state_ = state;
@@ -97,11 +92,10 @@ class CircuitBreaker {
   private:
     /// The ranges outside of the sample are still to be fetched, each for what those of the sample have cost.
     void gained() noexcept {
-        if (is_half_open()) loss_ = -cost_of_others_;
+        if (is_half_open()) loss_ = -static_cast<double>(policy::sampled_divisor) * sampled_loss_;
         loss_ = std::min(loss_, 0.0);
-        cost_of_others_ = 0;
+        sampled_loss_ = 0;
         backoff_ = policy::first_backoff_accesses;
-        divisor_ = policy::sampled_divisor;
         state_ = State::closed;
     }
     /// For that long at least, and twice as long as the last time.
@@ -118,10 +112,9 @@ class CircuitBreaker {
     State state_ = State::untried;
     std::uint64_t remaining_ = 0;
     double backoff_ = policy::first_backoff_accesses;  ///< accesses, the next time
-    std::uint64_t divisor_ = policy::sampled_divisor;  ///< one range in so many is sampled
-    double loss_ = 0;            ///< ticks, of intervals in a row that have not gained; below 0: granted
-    double cost_of_others_ = 0;  ///< ticks, of ranges that are not in the sample, as those of it have cost
-    std::uint8_t sample_ = 0;    ///< which ranges it has
+    double loss_ = 0;          ///< ticks, of intervals in a row that have not gained; below 0: granted
+    double sampled_loss_ = 0;  ///< ticks, of ranges of the sample since it opened
+    std::uint8_t sample_ = 0;  ///< which ranges it has
 };
 
 }  // namespace nearfetch

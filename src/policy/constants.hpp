@@ -24,8 +24,7 @@ inline constexpr double first_backoff_accesses = 256;    ///< eight intervals
 inline constexpr double most_backoff_accesses = 65'536;  ///< a phase of reuse is found within these
 inline constexpr double sampling_share = 0.02;      ///< of the time: what half-open intervals lose; below 3 %
 inline constexpr std::uint64_t sampled_bytes = 64;  ///< ranges that begin in one line are sampled, or none
-inline constexpr std::uint64_t sampled_divisor = 8;        ///< one line in so many is, at first
-inline constexpr std::uint64_t most_sampled_divisor = 64;  ///< and at last
+inline constexpr std::uint64_t sampled_divisor = 8;  ///< one line in so many is
 
 // What is measured beside.
 inline constexpr std::uint64_t regions_per_plain_get = 64;  ///< one in so many shows what a plain get takes

@@ -138,12 +138,9 @@ class CostModel {
     /// Whether nothing was recorded in this interval.
     bool is_idle() const noexcept { return misses_ + slow_hits_ + left_out_ == 0; }
     /// \param hits of the fast path; in a sample these count, too
-    /// \param divisor one range in so many is in the sample
-    bool is_interval_over(std::uint64_t hits = 0,
-                          std::uint64_t divisor = policy::sampled_divisor) const noexcept {
+    bool is_interval_over(std::uint64_t hits = 0) const noexcept {
         const std::uint64_t seen = misses_ + slow_hits_ + (left_out_ != 0 ? hits : 0);
-        // Twice as many are left out as come with an interval where every range is read as often.
-        return seen >= policy::interval_accesses || left_out_ >= 2 * divisor * policy::interval_accesses;
+        return seen >= policy::interval_accesses || left_out_ >= most_left_out;
     }
     /// Ends the interval. \param hits of the fast path, of `hit_bytes` in all
     Balance end_interval(std::uint64_t hits, std::uint64_t hit_bytes) noexcept {
@@ -235,6 +232,8 @@ class CostModel {
     }
 
     static constexpr std::size_t size_classes = 28;
+    /// Twice as many as come with an interval where every range is read as often.
+    static constexpr std::uint64_t most_left_out = 2 * policy::sampled_divisor * policy::interval_accesses;
 
     std::uint64_t misses_ = 0;  ///< of this interval, as all that follows
     std::uint64_t slow_hits_ = 0;

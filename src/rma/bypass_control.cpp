@@ -78,7 +78,7 @@ void BypassControl::resume(Rank target) noexcept {
 void BypassControl::end_interval(Rank target) noexcept {
     Target& t = s_.at(target);
     const std::uint64_t hits = t.hits - t.interval_hits;
-    if (s_.in_transit(target) || !t.cost.is_interval_over(hits, t.breaker.sampled_divisor())) return;
+    if (s_.in_transit(target) || !t.cost.is_interval_over(hits)) return;
     const Balance balance = t.cost.end_interval(hits, t.hit_bytes - t.interval_hit_bytes);
     t.ended.add(balance);
     benefit_.record_interval(t.cost.network_per_get());
