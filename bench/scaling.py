@@ -16,7 +16,7 @@ OURS = "adaptive"
 INFINITE = "infinite cache"
 """Each rank gets a range once, and hits take no time."""
 IDEAL = "ideal cache"
-"""An infinite one whose work takes time. It gets what is slower to copy (apps/common/ideal_cache.hpp)."""
+"""An infinite one whose work takes time, and overlaps nothing (apps/common/ideal_cache.hpp)."""
 PLATFORM = "aries"
 
 

@@ -12,10 +12,11 @@
 
 namespace nearfetch::apps {
 
-// What the best cache without limit could leave of a program's gets. It knows all gets beforehand, and for
-// each range it does what is faster: get it each time, or admit it at its first get and copy it at each later
-// one. Its lookups, admissions and copies take what nearfetch's take where ranks are simulated. Elsewhere
-// nothing is known of them.
+// What an infinite cache leaves of a program's gets if its work takes time. It knows all gets beforehand, and
+// for each range it does what is faster: get it each time, or admit it at its first get and copy it at each
+// later one. Its lookups, admissions and copies take what nearfetch's take where ranks are simulated. They
+// overlap nothing: nearfetch admits while the message is on its way, and can be faster by that. Elsewhere
+// nothing is known of what they take.
 
 #if defined(NEARFETCH_MPI_SMPI)
 
