@@ -185,7 +185,7 @@ PAPERS: Mapping[str, Sequence[Figure]] = {
             "Fig. 2",
             "how often Barnes-Hut repeats gets",
             "up to 3,500 times",
-            "same bodies and ranks, four steps: in a step a body asks for a node once",
+            "same bodies and ranks; four steps: the paper does not say how many",
             "locality",
             ("the most often repeated",),
         ),
