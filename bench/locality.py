@@ -3,9 +3,10 @@
 
 Latencies are those of the modelled Cray XC (docs/smpi.md): the paper's are of a real one. Barnes-Hut has
 4,000 bodies on 4 ranks, and LCC an R-MAT graph of 2^16 vertices and 2^20 edges on 32 ranks, as in the paper.
-The gets of all ranks are counted. A get is repeated when the same bytes are asked for again. Barnes-Hut makes
-one step, in which a body asks for a node once. So with 1,000 bodies a rank no get can be repeated as often as
-in the paper, whose run has more steps.
+The gets of all ranks are counted. A get is repeated when a rank asks for the same bytes again. In a step a
+body asks for a node once, and a rank has 1,000 bodies. So 3,500 times, which the paper has, take four steps;
+the paper does not say how many it made. The nearest distance in Fig. 1 is a rank's own memory, below 100 ns:
+loads take no time in SMPI, so "same node" is the nearest here.
 """
 
 from __future__ import annotations
@@ -25,14 +26,18 @@ TITLE = "Latency by distance, repeated gets and their sizes (001, Fig. 1 to 3)"
 
 NODES = {"same node": 0, "same router": 1, "same chassis": 4, "same group": 64, "another group": 400}
 """The other rank's node, where the first one's is 0."""
+STEPS = (1, 4)
+"""Of Barnes-Hut."""
 
 
 def run(options: Options) -> Report:
     """All is exact: latencies are modelled, gets are counted."""
-    report = Report({"nodes": NODES}, columns="what distance bytes us times ranges share")
+    report = Report({"nodes": NODES}, columns="what distance bytes us steps times ranges share")
     report.rows += [row for distance in NODES for row in _latencies(distance)]
     bodies, ranks = options.choose((4000, 4), (500, 4))
-    report.rows += _repeated([f"barnes_hut:bodies={bodies},ranks={ranks},rank={n}" for n in range(ranks)])
+    for steps in STEPS:
+        words = f"barnes_hut:bodies={bodies},ranks={ranks},steps={steps}"
+        report.rows += _repeated([f"{words},rank={n}" for n in range(ranks)], steps)
     scale, ranks = options.choose((16, 32), (10, 4))
     report.rows += _sizes([f"lcc:scale={scale},edge_factor=16,ranks={ranks},rank={n}" for n in range(ranks)])
     report.claims = _claims(report.rows)
@@ -41,7 +46,7 @@ def run(options: Options) -> Report:
     }
     report.pictures = [
         Lines(of["latency"], "us", "bytes", "distance", [], log="xy"),
-        Lines(of["repeated"], "ranges", "times", "what", [], log="xy"),
+        Lines(of["repeated"], "ranges", "times", "steps", [], log="xy"),
         Lines(of["sizes"], "share", "bytes", "what", [], log="x"),
     ]
     return report
@@ -61,12 +66,15 @@ def _latencies(distance: str) -> list[Row]:
     ]
 
 
-def _repeated(traces: list[str]) -> list[Row]:
+def _repeated(traces: list[str], steps: int) -> list[Row]:
     """How many ranges of bytes are asked for how often."""
     ranges: Counter[int] = Counter()
     for trace in traces:
         ranges.update(describe(trace)[1])
-    return [{"what": "repeated", "times": times, "ranges": count} for times, count in sorted(ranges.items())]
+    return [
+        {"what": "repeated", "steps": steps, "times": times, "ranges": count}
+        for times, count in sorted(ranges.items())
+    ]
 
 
 def _sizes(traces: list[str]) -> list[Row]:
@@ -84,13 +92,16 @@ def _sizes(traces: list[str]) -> list[Row]:
 
 def _claims(rows: list[Row]) -> list[Claim]:
     """What the paper says of its figures."""
-    most = max(row["times"] for row in rows if row["what"] == "repeated")
+    once, most = (max(row["times"] for row in rows if row.get("steps") == steps) for steps in STEPS)
     sizes = [row for row in rows if row["what"] == "sizes"]
     within = max(row["share"] for row in sizes if row["bytes"] <= 5 * 1024)
     far = [row["us"] for row in rows if row.get("distance") == "another group" and row["bytes"] == 8]
     mean = sum(row["bytes"] * row["gets"] for row in sizes) / sum(row["gets"] for row in sizes)
     return [
         Claim.at_most("a get of 8 B from another group", 3, far[0], "us"),
-        Claim.at_least("the most often repeated get of a step of Barnes-Hut", 1000, most, "times"),
+        Claim.at_least(
+            f"the most often repeated get of {STEPS[-1]} steps of Barnes-Hut",
+            *(3500, most, "times", f"in one step {once:,} times"),
+        ),
         Claim.at_least("LCC's gets of up to 5 KiB", 82, 100 * within, "%", f"mean {mean:.0f} B"),
     ]

@@ -15,6 +15,8 @@ from nearfetch.mpiexec import SIMULATED
 OURS = "adaptive"
 INFINITE = "infinite cache"
 """Each rank gets a range once, and hits take no time."""
+IDEAL = "ideal cache"
+"""An infinite one whose work takes time, and overlaps nothing (apps/common/ideal_cache.hpp)."""
 PLATFORM = "aries"
 
 
@@ -31,23 +33,33 @@ class FirstGets(NamedTuple):
 
     value: str
     """Its time without repeated gets: that of a cache without limit whose hits cost nothing."""
+    ideal: str
+    """Its time with the best cache without limit, whose lookups, admissions and copies take time."""
     arguments: Sequence[object] = ()
     """That it needs for this."""
 
-    def row(self, report: Row) -> Row:
-        """Of a plain run."""
+    def rows(self, report: Row) -> list[Row]:
+        """Both, of a plain run."""
         again = report["remote_bytes"] - report["first_get_bytes"]
-        return {"strategy": INFINITE, "seconds": report[self.value], "got_again_bytes": again}
+        free, ideal = report[self.value], report[self.ideal]
+        return [
+            {"strategy": INFINITE, "seconds": free, "got_again_bytes": again, "ideal_seconds": ideal},
+            {"strategy": IDEAL, "seconds": ideal, "got_again_bytes": again},
+        ]
 
 
-BARNES_HUT_FIRST_GETS = FirstGets("first_get_seconds_per_body", ["--first-gets"])
-LCC_FIRST_GETS = FirstGets("first_get_seconds")
+BARNES_HUT_FIRST_GETS = FirstGets(
+    "first_get_seconds_per_body", "ideal_cache_seconds_per_body", ["--first-gets"]
+)
+LCC_FIRST_GETS = FirstGets("first_get_seconds", "ideal_cache_seconds")
 
 
 def bound(row: Row) -> str:
-    """A row of `FirstGets` in words, with its speed-up."""
-    again = row["got_again_bytes"] / 1e6
-    return f"an infinite cache at no cost: {row['speed_up']:.3g} times; {again:,.0f} MB are got again"
+    """The row of an infinite cache in words, with both speed-ups."""
+    free, again = row["speed_up"], row["got_again_bytes"] / 1e6
+    ideal = free * row["seconds"] / row["ideal_seconds"]
+    copies = f"{ideal:.3g} times with its copies, {free:.3g} at no cost"
+    return f"an infinite cache: {copies}; {again:,.0f} MB are got again"
 
 
 class Scaling(NamedTuple):
@@ -105,7 +117,7 @@ class Scaling(NamedTuple):
                 row: Row = {"strategy": name, "seconds": result.report[self.value]}
                 if result.outcome.counters:
                     row.update(apps.access_columns(result.outcome))
-                rows += [row, self.first_gets.row(result.report)] if not rows else [row]
+                rows += [row, *self.first_gets.rows(result.report)] if not rows else [row]
                 bar.update()
         if len(results) != 1:
             raise BenchError(

@@ -83,16 +83,22 @@ struct WholeTree {
     std::vector<std::vector<barnes_hut::Body>> bodies;  ///< of each rank, in the order of the curve
 };
 
-WholeTree build_tree(std::uint64_t count, int ranks, std::uint64_t seed) {
+std::vector<barnes_hut::Body> make_bodies(std::uint64_t count, std::uint64_t seed) {
+    std::vector<barnes_hut::Body> bodies;
+    for (std::uint64_t id = 0; id < count; ++id)
+        bodies.push_back(
+            barnes_hut::plummer_body(seed, static_cast<std::int64_t>(id), static_cast<std::int64_t>(count)));
+    return bodies;
+}
+
+WholeTree build_tree(std::vector<barnes_hut::Body> bodies, int ranks) {
     using namespace barnes_hut;
-    std::vector<Body> bodies;
     constexpr double infinity = std::numeric_limits<double>::infinity();
     Vector low{infinity, infinity, infinity}, high{-infinity, -infinity, -infinity};
-    for (std::uint64_t id = 0; id < count; ++id) {
-        bodies.push_back(plummer_body(seed, static_cast<std::int64_t>(id), static_cast<std::int64_t>(count)));
+    for (const Body& body : bodies) {
         for (std::size_t k = 0; k < 3; ++k) {
-            low[k] = std::min(low[k], bodies.back().position[k]);
-            high[k] = std::max(high[k], bodies.back().position[k]);
+            low[k] = std::min(low[k], body.position[k]);
+            high[k] = std::max(high[k], body.position[k]);
         }
     }
     WholeTree tree{RootCube::around(low, high), {}, {}, {}};
@@ -139,18 +145,47 @@ class RecordingReader {
     Trace& trace_;
 };
 
+/// Half a step late at the start, as a leapfrog is.
+void advance(barnes_hut::Body& body, const barnes_hut::Vector& acceleration, bool is_first) {
+    constexpr double time_step = 1.0 / 64;
+    for (std::size_t k = 0; k < 3; ++k) {
+        body.velocity[k] += acceleration[k] * (is_first ? time_step / 2 : time_step);
+        body.position[k] += body.velocity[k] * time_step;
+    }
+}
+
+/// A rank's bodies after a step, and the gets that it makes in it.
+std::vector<barnes_hut::Body> run_step(const WholeTree& tree, std::uint64_t rank, bool is_first,
+                                       Trace& trace) {
+    constexpr barnes_hut::ForceOptions force{.softening = 0.025};
+    RecordingReader reader(tree, static_cast<Rank>(rank), trace);
+    barnes_hut::TreeWalk walk(reader, tree.cube, tree.root, force);
+    std::vector<barnes_hut::Body> bodies = tree.bodies[rank];
+    for (barnes_hut::Body& body : bodies)
+        advance(body, walk.force_on(body.position, body.id).acceleration, is_first);
+    return bodies;
+}
+
+/// The tree is built anew in each step, in the same window.
 Trace barnes_hut_trace(const Keys& keys) {
     const std::uint64_t bodies = keys.number("bodies"), ranks = keys.number("ranks"),
                         rank = keys.number("rank");
     if (bodies < 1 || ranks < 1 || ranks > bodies || rank >= ranks)
         give_up("no such rank (it is below ranks, and each has a body): correct the trace");
-    const WholeTree tree = build_tree(bodies, static_cast<int>(ranks), keys.number("seed"));
+    std::vector<barnes_hut::Body> all = make_bodies(bodies, keys.number("seed"));
+    const std::uint64_t steps = keys.number("steps");
     Trace trace;
     trace.ranks = static_cast<std::uint32_t>(ranks);
-    RecordingReader reader(tree, static_cast<Rank>(rank), trace);
-    barnes_hut::TreeWalk walk(reader, tree.cube, tree.root, {});
-    for (const barnes_hut::Body& body : tree.bodies[rank])
-        (void)walk.force_on(body.position, body.id);
+    for (std::uint64_t step = 0; step < steps; ++step) {
+        const WholeTree tree = build_tree(std::move(all), static_cast<int>(ranks));
+        all = run_step(tree, rank, step == 0, trace);
+        for (std::uint64_t other = 0; step + 1 < steps && other < ranks; ++other) {
+            Trace ignored;
+            if (other == rank) continue;
+            const auto moved = run_step(tree, other, step == 0, ignored);
+            all.insert(all.end(), moved.begin(), moved.end());
+        }
+    }
     return trace;
 }
 
@@ -176,7 +211,7 @@ Trace make_trace(const Config& chosen) {
         Kind{"lcc", lcc_trace, lcc_defaults()},
         Kind{"barnes_hut",
              barnes_hut_trace,
-             {{"bodies", "20000"}, {"seed", "1"}, {"ranks", "16"}, {"rank", "0"}}},
+             {{"bodies", "20000"}, {"seed", "1"}, {"ranks", "16"}, {"rank", "0"}, {"steps", "1"}}},
         Kind{"paper", paper_trace, {{"gets", "20000"}, {"distinct", "1000"}, {"seed", "1"}}},
         Kind{
             "mixed", mixed_trace, {{"gets", "200000"}, {"distinct", "8000"}, {"skew", "0.8"}, {"seed", "1"}}},

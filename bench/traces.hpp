@@ -16,7 +16,8 @@ namespace nearfetch::bench {
 /// of a shuffled R-MAT graph of 2^S vertices (001, section IV-C); `edge_factor` (16), `seed` (1), and
 /// `vertices`: only so many of the rank's
 /// - `barnes_hut:bodies=B,ranks=R,rank=N,...`: what rank N of R reads of others' nodes for the forces on all
-/// of its bodies, in a Plummer model of B (001, section IV-B); `seed` (1)
+/// of its bodies, in a Plummer model of B (001, section IV-B); `seed` (1), `steps` (1), in each of which the
+/// tree is built anew
 ///
 /// and some that are drawn from a `seed`, with `gets` of them:
 ///

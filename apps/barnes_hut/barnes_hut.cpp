@@ -17,6 +17,7 @@
 #include "barnes_hut/options.hpp"
 #include "barnes_hut/plummer.hpp"
 #include "common/compensated_sum.hpp"
+#include "common/ideal_cache.hpp"
 #include "common/mpi_support.hpp"
 #include "common/progress.hpp"
 #include "common/report.hpp"
@@ -253,6 +254,8 @@ apps::Report make_report(const apps::MpiSession& mpi, const Options& options, co
         // Without nearfetch: what a cache without limit would leave, if its hits took no time.
         const double repeated = apps::sum_over_ranks(reader.repeated_seconds());
         report.add("first_get_seconds_per_body", of_body(seconds - repeated));
+        const double saved = apps::sum_over_ranks(reader.ideal_saved_seconds());
+        if (apps::knows_ideal_cache) report.add("ideal_cache_seconds_per_body", of_body(seconds - saved));
     }
     report.add("force_seconds", apps::max_over_ranks(account.force_seconds));
     report.add("communication_seconds", apps::max_over_ranks(reader.communication_seconds()));

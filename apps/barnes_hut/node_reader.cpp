@@ -27,6 +27,7 @@ void NodeReader::begin_phase(const apps::Window& window, std::uint64_t window_by
     blocks_per_rank_ = window_bytes / cache_.block_bytes;
     std::fill(tags_.begin(), tags_.end(), 0);
     seen_.clear();
+    ideal_.invalidate();
 }
 
 void NodeReader::get(void* buffer, std::size_t bytes, int target, std::uint64_t offset_bytes) {
@@ -43,10 +44,13 @@ void NodeReader::get_node(Ref ref) {
     const double before = watch_.seconds();
     get(&remote_, sizeof(Node), ref.rank, ref.index * sizeof(Node));
     if (!tell_first_gets_) return;
-    if (seen_.insert(static_cast<std::uint64_t>(ref.rank) << 32 | ref.index).second) {
+    const std::uint64_t range = static_cast<std::uint64_t>(ref.rank) << 32 | ref.index;
+    if (seen_.insert(range).second) {
         ++counts_.first_gets;
     } else {
-        repeated_seconds_ += watch_.seconds() - before;
+        const double seconds = watch_.seconds() - before;
+        repeated_seconds_ += seconds;
+        ideal_.add_repeated(range, sizeof(Node), seconds);
     }
 }
 

@@ -7,6 +7,7 @@
 
 #include "barnes_hut/octree.hpp"
 #include "barnes_hut/options.hpp"
+#include "common/ideal_cache.hpp"
 #include "common/mpi_window.hpp"
 #include "common/stopwatch.hpp"
 
@@ -50,6 +51,8 @@ class NodeReader {
     double communication_seconds() const { return watch_.seconds(); }
     /// Of these, for nodes that had been got before in the phase; 0 if they are not told apart.
     double repeated_seconds() const { return repeated_seconds_; }
+    /// What the best cache would save; 0 if first gets are not told apart.
+    double ideal_saved_seconds() const { return ideal_.saved_seconds(); }
 
     /// Window bytes for `nodes` nodes: whole blocks, so that the last block can be fetched like the others.
     std::uint64_t window_bytes(std::uint64_t nodes) const;
@@ -72,6 +75,7 @@ class NodeReader {
     std::unordered_set<std::uint64_t> seen_;  ///< nodes got in this phase, where first gets are told apart
     ReadCounts counts_;
     double repeated_seconds_ = 0;
+    apps::IdealCache ideal_;
     apps::Stopwatch watch_;
 };
 

@@ -45,6 +45,20 @@ void broadcast_bytes(void* data, std::uint64_t bytes, int root) {
     });
 }
 
+std::span<const std::uint64_t> replicate(std::vector<std::uint64_t>& items) {
+    std::uint64_t count = items.size();
+    MPI_Bcast(&count, 1, MPI_UINT64_T, 0, MPI_COMM_WORLD);
+#if defined(NEARFETCH_MPI_SMPI)
+    auto place = reinterpret_cast<std::uint64_t>(items.data());
+    MPI_Bcast(&place, 1, MPI_UINT64_T, 0, MPI_COMM_WORLD);
+    return {reinterpret_cast<const std::uint64_t*>(place), count};
+#else
+    items.resize(count);
+    broadcast_bytes(items.data(), count * sizeof(std::uint64_t), 0);
+    return items;
+#endif
+}
+
 void complain(const MpiSession& mpi, const std::string& program, const std::string& text) {
     if (mpi.is_root()) std::cerr << (program + ": " + text + "\n") << std::flush;
 }

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <iostream>
 #include <new>
+#include <span>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -22,6 +23,10 @@ namespace nearfetch::apps {
 void send_bytes(const void* data, std::uint64_t bytes, int target);
 void receive_bytes(void* data, std::uint64_t bytes, int source);
 void broadcast_bytes(void* data, std::uint64_t bytes, int root);
+
+/// Rank 0's `items` on every rank, which keeps them in its own. Ranks that are simulated are of one process:
+/// they all read rank 0's, which must outlive the last reader. Collective.
+std::span<const std::uint64_t> replicate(std::vector<std::uint64_t>& items);
 
 /// Runs `work` on rank 0. If it throws, rank 0 prints `PROGRAM: problem` and every rank returns false.
 template <typename Work>

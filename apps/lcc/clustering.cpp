@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lcc/clustering.hpp"
 
+#include "common/ideal_cache.hpp"
 #include "common/progress.hpp"
 #include "common/stopwatch.hpp"
 
@@ -44,17 +45,21 @@ class RemoteLists {
             ++account.remote_vertices;
             account.first_get_bytes += degree * sizeof(Vertex);
             account.first_get_seconds += watch_.seconds() - before;
+        } else {
+            ideal_.add_repeated(v, degree * sizeof(Vertex), watch_.seconds() - before);
         }
         return {buffer_.data(), static_cast<std::size_t>(degree)};
     }
 
     double seconds() const { return watch_.seconds(); }
+    double ideal_cache_seconds() const { return seconds() - ideal_.saved_seconds(); }
 
   private:
     const DistributedGraph& graph_;
     bool lock_each_;
     std::vector<Vertex> buffer_;
     std::vector<bool> seen_;
+    apps::IdealCache ideal_;
     apps::Stopwatch watch_;
 };
 
@@ -77,6 +82,7 @@ LocalResult count_closed_pairs(const DistributedGraph& graph, std::uint64_t coun
         bar.advance();
     }
     result.communication_seconds = remote.seconds();
+    result.ideal_cache_seconds = remote.ideal_cache_seconds();
     return result;
 }
 

@@ -18,6 +18,7 @@ struct LocalResult {
     std::uint64_t first_get_bytes = 0;  ///< of the first get of each distinct vertex
     double communication_seconds = 0;   ///< in MPI_Get and the calls that complete it
     double first_get_seconds = 0;       ///< of these, for the first get of each distinct vertex
+    double ideal_cache_seconds = 0;     ///< what the best cache would leave of these, where that is known
 };
 
 /// Counts the closed pairs of this rank's first `count` vertices.

@@ -12,11 +12,10 @@ using graph::Vertex;
 
 DistributedGraph::DistributedGraph(const apps::MpiSession& mpi, graph::Csr whole,
                                    const apps::WindowOptions& window)
-    : rank_(mpi.rank()), ranks_(mpi.ranks()), offsets_(std::move(whole.offsets)) {
-    std::uint64_t entries = offsets_.size();
-    MPI_Bcast(&entries, 1, MPI_UINT64_T, 0, MPI_COMM_WORLD);
-    offsets_.resize(entries);
-    apps::broadcast_bytes(offsets_.data(), entries * sizeof(std::uint64_t), 0);
+    : rank_(mpi.rank()),
+      ranks_(mpi.ranks()),
+      own_offsets_(std::move(whole.offsets)),
+      offsets_(apps::replicate(own_offsets_)) {
     const auto ranks = static_cast<std::uint64_t>(ranks_);
     block_ = std::max<std::uint64_t>((vertices() + ranks - 1) / ranks, 1);
     const std::uint64_t local_entries = offsets_[first_vertex(rank_ + 1)] - offsets_[first_vertex(rank_)];

@@ -46,8 +46,9 @@ class DistributedGraph {
     int rank_;
     int ranks_;
     std::uint64_t block_ = 1;
-    std::vector<std::uint64_t> offsets_;
-    std::unique_ptr<apps::Window> window_;
+    std::vector<std::uint64_t> own_offsets_;
+    std::span<const std::uint64_t> offsets_;
+    std::unique_ptr<apps::Window> window_;  ///< goes first: no rank reads the offsets once all have freed it
 };
 
 }  // namespace nearfetch::lcc

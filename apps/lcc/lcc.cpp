@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "common/compensated_sum.hpp"
+#include "common/ideal_cache.hpp"
 #include "common/mpi_support.hpp"
 #include "common/report.hpp"
 #include "common/stopwatch.hpp"
@@ -36,6 +37,7 @@ struct Run {
     LocalResult local;
     double communication_seconds = 0;  ///< maximum over the ranks
     double first_get_seconds = 0;      ///< maximum over the ranks
+    double ideal_cache_seconds = 0;    ///< maximum over the ranks
     double total_seconds = 0;          ///< maximum over the ranks
 };
 
@@ -80,6 +82,7 @@ Run run_once(const apps::MpiSession& mpi, const DistributedGraph& graph, const O
     run.total_seconds = apps::max_over_ranks(watch.seconds());
     run.communication_seconds = apps::max_over_ranks(run.local.communication_seconds);
     run.first_get_seconds = apps::max_over_ranks(run.local.first_get_seconds);
+    run.ideal_cache_seconds = apps::max_over_ranks(run.local.ideal_cache_seconds);
     return run;
 }
 
@@ -142,12 +145,14 @@ int compute(const apps::MpiSession& mpi, const Options& options) {
     const DistributedGraph graph(mpi, std::move(input.csr), options.common.window);
     std::vector<double> communication;
     std::vector<double> first_gets;
+    std::vector<double> ideal_cache;
     std::vector<double> total;
     Run run;
     for (int repetition = 0; repetition < options.repeat; ++repetition) {
         run = run_once(mpi, graph, options);
         communication.push_back(run.communication_seconds);
         first_gets.push_back(run.first_get_seconds);
+        ideal_cache.push_back(run.ideal_cache_seconds);
         total.push_back(run.total_seconds);
     }
     const auto closed_pairs = apps::gather_at_root(mpi, run.local.closed_pairs);
@@ -170,6 +175,7 @@ int compute(const apps::MpiSession& mpi, const Options& options) {
     report.add("communication_seconds", median(communication));
     // Without nearfetch: what a cache without limit would leave, if its hits took no time.
     report.add("first_get_seconds", median(first_gets));
+    if (apps::knows_ideal_cache) report.add("ideal_cache_seconds", median(ideal_cache));
     report.add("total_seconds", median(total));
     report.add("communication_seconds_per_repetition", communication);
     report.add("total_seconds_per_repetition", total);

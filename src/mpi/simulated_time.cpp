@@ -28,9 +28,10 @@ void charge(std::uint64_t ns) noexcept {
     smpi_execute_benched(seconds);
 }
 
-/// Rounded up from what ./nf bench paper_sizes measures of windows. A hit has its flush.
-constexpr SimulatedWork work{
-    .lookup_ns = 100, .admission_ns = 400, .copy_ns_per_byte = 0.125, .spend = charge};
+constexpr SimulatedWork work{.lookup_ns = lookup_ns,
+                             .admission_ns = admission_ns,
+                             .copy_ns_per_byte = copy_ns_per_byte,
+                             .spend = charge};
 
 }  // namespace
 

@@ -11,6 +11,11 @@ namespace nearfetch::simulated {
 
 #if defined(NEARFETCH_MPI_SMPI)
 
+// What is charged: rounded up from what ./nf bench paper_sizes measures of windows.
+inline constexpr std::uint64_t lookup_ns = 100;  ///< a hit has its flush
+inline constexpr std::uint64_t admission_ns = 400;
+inline constexpr double copy_ns_per_byte = 0.125;
+
 /// Makes ticks() tell the simulation's time, in nanoseconds, and says what work takes.
 void use_clock() noexcept;
 /// A get of so many bytes was a plain hit.
