@@ -5,9 +5,8 @@ The ranks are SimGrid's, one on a node of a Cray XC like Piz Daint (docs/smpi.md
 exact. The paper's caption has 1,500 bodies a rank, its text 8,000: both are here. The tree is of all bodies.
 Forces are computed on the first 12 bodies of each rank, because a get takes some 30 us to simulate. So the
 cache is colder than in the paper. `infinite cache` is how cold: the plain program's time without the gets
-that a rank repeats. `ideal cache` has lookups, admissions and copies that take time, one after the other.
-Read-ahead can beat both, and admissions that overlap messages the latter. The program's own cache
-("native") has as many bytes as ours, |S_w| = 2 MB; |I_w| = 30K.
+that a rank repeats. `ideal cache` has lookups and copies that take time. Read-ahead can beat both. The
+program's own cache ("native") has as many bytes as ours, |S_w| = 2 MB; |I_w| = 30K.
 
 The paper ends at 128 ranks. 256 ranks with 1,500 bodies each take 6 GB. Each rank has a count of the bodies
 in each of 2^18 regions. So 1,024 ranks take more than 13 GB even with 150 bodies each. Such a run had not

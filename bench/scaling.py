@@ -16,7 +16,7 @@ OURS = "adaptive"
 INFINITE = "infinite cache"
 """Each rank gets a range once, and hits take no time."""
 IDEAL = "ideal cache"
-"""An infinite one whose work takes time, and overlaps nothing (apps/common/ideal_cache.hpp)."""
+"""An infinite one whose lookups and copies take time (apps/common/ideal_cache.hpp)."""
 PLATFORM = "aries"
 
 

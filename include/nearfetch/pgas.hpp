@@ -59,7 +59,7 @@ struct LaunchOptions {
     std::uint64_t access_ns = 10;      ///< of a get or put
     std::uint64_t miss_ns = 105;       ///< more, for each message of the cache
     std::uint64_t overlapped_ns = 75;  ///< more, while that message travels
-    std::uint64_t fence_ns = 10;       ///< of a release with nothing to write
+    std::uint64_t fence_ns = 20;       ///< of a release with nothing to write
 };
 
 namespace detail {

@@ -28,6 +28,7 @@ struct SyncState {
     Stamp acquired = 0;
     /// of this thread's complete releases; nullptr where each put is a message
     std::shared_ptr<std::atomic<std::uint64_t>> release_count;
+    LazyAcquire lazy_acquire{};
 };
 
 struct TransferStatistics {
@@ -99,15 +100,14 @@ class Context {
         if (near_ != nullptr && of_node == OfNode::not_yet) near_->acquired();
         if (engine_ != nullptr) engine_->acquire(clock_);
         sync_.acquired = rank_clock_.acquire();
-        lazy_acquire_.acquired();
+        sync_.lazy_acquire.acquired();
     }
-    LazyAcquire& lazy_acquire() noexcept { return lazy_acquire_; }
     void release();
     void acquire(Rank rank, ByteRange range);
     void release(Rank rank, ByteRange range);
     /// Invalidates a range: later gets see nothing that was read before.
     void forget(Rank rank, ByteRange range);
-    const SyncState& sync() const noexcept { return sync_; }
+    SyncState& sync() noexcept { return sync_; }
     /// What ranks of this node have fetched. nullptr: there is none, or it may lack updates of this thread.
     NodeSharing* node_sharing() const { return near_ == nullptr || has_updates() ? nullptr : near_; }
 
@@ -174,7 +174,6 @@ class Context {
     SyncState sync_;
     DirectEngine direct_;
     RemoteCalls remote_calls_;
-    LazyAcquire lazy_acquire_;
     std::vector<Addition> additions_;  ///< outstanding
     std::uint64_t released_puts_ = 0;  ///< puts() at the last release of all
     TransferStatistics taken_;

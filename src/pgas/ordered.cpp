@@ -50,7 +50,7 @@ std::uint64_t atomic(Context& context, Rank rank, std::uint64_t address, AtomicO
     const bool reads = op != AtomicOp::store, writes = op != AtomicOp::load;
     begin_atomic(context, rank, address, writes && releases(order));
     const std::uint64_t before = context.runtime().job().atomic(rank, address, op, operand, compare);
-    if (reads && context.lazy_acquire().is_due_at_result(acquires(order)))
+    if (reads && context.sync().lazy_acquire.is_due_at_result(acquires(order)))
         context.acquire();
     else
         end_atomic(context, rank, address);
@@ -61,7 +61,7 @@ void add(Context& context, Rank rank, std::uint64_t address, AtomicOp op, std::u
          std::memory_order order) {
     begin_atomic(context, rank, address, releases(order));
     context.runtime().job().atomic(rank, address, op, amount, 0);
-    if (acquires(order) && context.lazy_acquire().is_due_without_result())
+    if (acquires(order) && context.sync().lazy_acquire.is_due_without_result())
         context.acquire();
     else
         end_atomic(context, rank, address);
@@ -75,7 +75,8 @@ void start_addition(Context& context, Rank rank, std::uint64_t address, AtomicOp
 void barrier(Context& context, std::memory_order order) {
     if (releases(order)) context.release();
     context.runtime().barrier();
-    if (context.lazy_acquire().is_due_at_result(acquires(order))) context.acquire(Context::OfNode::acquired);
+    if (context.sync().lazy_acquire.is_due_at_result(acquires(order)))
+        context.acquire(Context::OfNode::acquired);
 }
 
 void call(Context& context, std::span<const RemoteCall> calls, std::memory_order order,
@@ -83,7 +84,7 @@ void call(Context& context, std::span<const RemoteCall> calls, std::memory_order
     context.remote_calls().check(calls);
     context.release();
     const std::string problem = context.remote_calls().run(calls, limits);
-    if (context.lazy_acquire().is_due_at_result(acquires(order))) context.acquire();
+    if (context.sync().lazy_acquire.is_due_at_result(acquires(order))) context.acquire();
     if (!problem.empty()) throw Error(problem);
 }
 

@@ -150,13 +150,11 @@ void PageEngine::prefetch(const TaskClock& task, Rank target, std::uint64_t addr
 }
 
 int PageEngine::release() {
-    if (cache_.release_nothing()) return 0;
     ReleaseRequest request;
     return release(request);
 }
 
 int PageEngine::release(Rank target, ByteRange range) {
-    if (cache_.release_nothing()) return 0;
     ReleaseRequest request(target, range);
     return release(request);
 }

@@ -124,7 +124,6 @@ TEST_F(CircuitBreakerTest, AfterAGainOfTheSampleTheOtherRangesMayCostAsMuch) {
         if (++intervals == 5) breaker.record(gain(1000));
     }
     EXPECT_EQ(intervals, 3 * 8 + 7) << "eight times what the sample cost, and 64 accesses' time";
-    64 accesses' time";
 }
 
 TEST_F(CircuitBreakerTest, WhatIsReadComesIntoTheSample) {

@@ -84,6 +84,7 @@ TEST_F(CostModelTest, LargerHitsThanMissesSaveWhatTheirSizeTakes) {
 TEST_F(CostModelTest, WhatGetsOutsideOfTheSampleCostIsNotTheSamples) {
     CostModel cost;
     play(cost, 1000, 300);
+    cost.record_completion(0, 0, 0, 0);
     for (int i = 0; i < 100; ++i) {
         cost.record_left_out(30);
         cost.record_completion(1000, 50, 0, 0);

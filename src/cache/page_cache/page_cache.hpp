@@ -92,12 +92,6 @@ class PageCache {
     Step prefetch(const TaskClock& task, PrefetchRequest& request);
     /// Done when all earlier writes are complete at their targets. Failed PUTs are started again.
     Step release(ReleaseRequest& request);
-    /// The same, if nothing is to be written. \return whether it is done
-    bool release_nothing() noexcept {
-        if (dirty_.oldest() != DirtyPages::nothing || !operations_.puts().empty()) return false;
-        ++counters_.releases;
-        return true;
-    }
 
     /// The task's later reads use nothing that was read before. O(1).
     void acquire(TaskClock& task) noexcept;
