@@ -82,7 +82,8 @@ def test_replicated_matrices(name, tmp_path):
         # One slice of each other rank's, each time.
         updates = row["counters"]["prefetch_updates"]
         assert updates == (0 if row["side"] == "hand" else times * (row["ranks"] - 1))
-    assert len(report.claims) == 9
+    # Of the first time also what the paper has over hand.
+    assert len(report.claims) == (10 if times == 1 else 9)
     assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
 
 
