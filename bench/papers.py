@@ -18,7 +18,7 @@ Showing = Callable[[Sequence[float], str], str]
 INTRODUCTION = """\
 # What the papers have, and what nearfetch has
 
-Made by `./nf results` from the files in [results](results/). Edit `bench/figures.py`, not this page.
+Made by `./nf results` from the files in [results](results/). Edit `bench/figures`, not this page.
 
 Each figure and table of the three papers has a row. *Size* says whether the size is the paper's, or why not.
 A value in bold falls short of what its benchmark claims. Behind it is the claim, where, and what bounds it.

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command `./nf results`: makes docs/results.md and docs/papers.md from the JSON files of one machine.
 
-The sentences of the pages are the descriptions of the benchmarks' modules, and those of bench/figures.py; the
+The sentences of the pages are the descriptions of the benchmarks' modules, and those of bench/figures; the
 numbers are in the files.
 """
 

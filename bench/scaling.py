@@ -34,7 +34,7 @@ class FirstGets(NamedTuple):
     value: str
     """Its time without repeated gets: that of a cache without limit whose hits cost nothing."""
     ideal: str
-    """Its time with the best cache without limit, whose lookups, admissions and copies take time."""
+    """Its time with the best cache without limit, whose lookups and copies take time."""
     arguments: Sequence[object] = ()
     """That it needs for this."""
 

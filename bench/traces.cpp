@@ -145,24 +145,19 @@ class RecordingReader {
     Trace& trace_;
 };
 
-/// Half a step late at the start, as a leapfrog is.
-void advance(barnes_hut::Body& body, const barnes_hut::Vector& acceleration, bool is_first) {
-    constexpr double time_step = 1.0 / 64;
-    for (std::size_t k = 0; k < 3; ++k) {
-        body.velocity[k] += acceleration[k] * (is_first ? time_step / 2 : time_step);
-        body.position[k] += body.velocity[k] * time_step;
-    }
-}
-
 /// A rank's bodies after a step, and the gets that it makes in it.
 std::vector<barnes_hut::Body> run_step(const WholeTree& tree, std::uint64_t rank, bool is_first,
                                        Trace& trace) {
-    constexpr barnes_hut::ForceOptions force{.softening = 0.025};
+    using namespace barnes_hut;
+    constexpr ForceOptions force{.softening = usual_softening};
     RecordingReader reader(tree, static_cast<Rank>(rank), trace);
-    barnes_hut::TreeWalk walk(reader, tree.cube, tree.root, force);
-    std::vector<barnes_hut::Body> bodies = tree.bodies[rank];
-    for (barnes_hut::Body& body : bodies)
-        advance(body, walk.force_on(body.position, body.id).acceleration, is_first);
+    TreeWalk walk(reader, tree.cube, tree.root, force);
+    std::vector<Body> bodies = tree.bodies[rank];
+    for (Body& body : bodies) {
+        const Vector acceleration = walk.force_on(body.position, body.id).acceleration;
+        body.velocity = moved(body.velocity, acceleration, usual_time_step / (is_first ? 2 : 1));
+        body.position = moved(body.position, body.velocity, usual_time_step);
+    }
     return bodies;
 }
 

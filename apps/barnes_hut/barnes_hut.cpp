@@ -167,7 +167,6 @@ double kinetic_energy(const Body& body, const Vector& velocity) {
            (velocity[0] * velocity[0] + velocity[1] * velocity[1] + velocity[2] * velocity[2]);
 }
 
-/// Leapfrog: velocities are half a step before the positions, except at the start.
 std::vector<Sample> advance(std::vector<Body>& bodies, const std::vector<Force>& forces, double time_step,
                             bool first) {
     std::vector<Sample> samples;
@@ -176,16 +175,12 @@ std::vector<Sample> advance(std::vector<Body>& bodies, const std::vector<Force>&
         Body& body = bodies[i];
         if (i < forces.size()) {
             const Force& force = forces[i];
-            Vector now = body.velocity;
-            for (std::size_t k = 0; k < 3; ++k)
-                now[k] += force.acceleration[k] * catch_up;
+            const Vector now = moved(body.velocity, force.acceleration, catch_up);
             const double energy = kinetic_energy(body, now) + body.mass * force.potential / 2;
             samples.push_back({body.id, force.acceleration, energy, 0, 0});
-            for (std::size_t k = 0; k < 3; ++k)
-                body.velocity[k] = now[k] + force.acceleration[k] * time_step / 2;
+            body.velocity = moved(now, force.acceleration, time_step / 2);
         }
-        for (std::size_t k = 0; k < 3; ++k)
-            body.position[k] += body.velocity[k] * time_step;
+        body.position = moved(body.position, body.velocity, time_step);
     }
     return samples;
 }
@@ -255,7 +250,7 @@ apps::Report make_report(const apps::MpiSession& mpi, const Options& options, co
         const double repeated = apps::sum_over_ranks(reader.repeated_seconds());
         report.add("first_get_seconds_per_body", of_body(seconds - repeated));
         const double saved = apps::sum_over_ranks(reader.ideal_saved_seconds());
-        if (apps::knows_ideal_cache) report.add("ideal_cache_seconds_per_body", of_body(seconds - saved));
+        if (apps::IdealCache::is_known) report.add("ideal_cache_seconds_per_body", of_body(seconds - saved));
     }
     report.add("force_seconds", apps::max_over_ranks(account.force_seconds));
     report.add("communication_seconds", apps::max_over_ranks(reader.communication_seconds()));

@@ -20,9 +20,9 @@ struct Options {
     apps::CommonOptions common;
     std::int64_t bodies = 4000;
     int steps = 1;
-    double time_step = 1.0 / 64;
+    double time_step = usual_time_step;
     std::uint64_t seed = 1;
-    ForceOptions force{0.5, 0.025, false};
+    ForceOptions force{0.5, usual_softening, false};
     CacheOptions cache;
     bool check = false;
     std::optional<std::uint64_t> max_bodies;  ///< per rank

@@ -1,36 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstdint>
-
-#if defined(NEARFETCH_MPI_SMPI)
 #include <algorithm>
+#include <cstdint>
 #include <unordered_map>
 
 #include "mpi/simulated_time.hpp"
-#endif
 
 namespace nearfetch::apps {
 
-// What an infinite cache leaves of a program's gets if its work takes time: a bound for any cache. It knows
-// all gets beforehand, and for each range it does what is faster: get it each time, or keep it at its first
-// get and copy it at each later one. Lookups and copies take what nearfetch's take where ranks are simulated;
-// what is done while the message of a first get is on its way takes nothing. Elsewhere nothing is known of
-// what they take.
-
-#if defined(NEARFETCH_MPI_SMPI)
-
-inline constexpr bool knows_ideal_cache = true;
-
+/// What an infinite cache saves of a program's gets if its work takes time: a bound for caches that do not
+/// read ahead. It knows all gets beforehand, and for each range it does what is faster: get it each time, or
+/// keep it at its first get and copy it at each later one. Lookups and copies take what nearfetch's take
+/// where ranks are simulated; what is done while the message of a first get travels takes nothing. Elsewhere
+/// it is not known what they take, and nothing is saved.
 class IdealCache {
   public:
+    static constexpr bool is_known = simulated::ranks_are_simulated;
+
     /// A get of so many bytes, not the range's first one, took that long.
     void add_repeated(std::uint64_t range, std::uint64_t bytes, double seconds) {
+        if (!is_known) return;
         const double copy_ns = static_cast<double>(bytes) * simulated::copy_ns_per_byte;
-        const double hit_ns = simulated::lookup_ns + copy_ns;
         const auto [place, is_new] = saved_ns_.try_emplace(range, 0);
         if (is_new) place->second -= copy_ns;
-        place->second += seconds * 1e9 - hit_ns;
+        place->second += seconds * 1e9 - (simulated::lookup_ns + copy_ns);
     }
     /// What was cached is stale from now on.
     void invalidate() {
@@ -50,18 +44,5 @@ class IdealCache {
     double before_ns_ = 0;
     std::unordered_map<std::uint64_t, double> saved_ns_;  ///< of each range
 };
-
-#else
-
-inline constexpr bool knows_ideal_cache = false;
-
-class IdealCache {
-  public:
-    void add_repeated(std::uint64_t /*range*/, std::uint64_t /*bytes*/, double /*seconds*/) {}
-    void invalidate() {}
-    double saved_seconds() const { return 0; }
-};
-
-#endif
 
 }  // namespace nearfetch::apps

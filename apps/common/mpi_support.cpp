@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <iostream>
 
+#include "mpi/simulated_time.hpp"
+
 namespace nearfetch::apps {
 
 namespace {
@@ -48,15 +50,14 @@ void broadcast_bytes(void* data, std::uint64_t bytes, int root) {
 std::span<const std::uint64_t> replicate(std::vector<std::uint64_t>& items) {
     std::uint64_t count = items.size();
     MPI_Bcast(&count, 1, MPI_UINT64_T, 0, MPI_COMM_WORLD);
-#if defined(NEARFETCH_MPI_SMPI)
+    if (!simulated::ranks_are_simulated) {
+        items.resize(count);
+        broadcast_bytes(items.data(), count * sizeof(std::uint64_t), 0);
+        return items;
+    }
     auto place = reinterpret_cast<std::uint64_t>(items.data());
     MPI_Bcast(&place, 1, MPI_UINT64_T, 0, MPI_COMM_WORLD);
     return {reinterpret_cast<const std::uint64_t*>(place), count};
-#else
-    items.resize(count);
-    broadcast_bytes(items.data(), count * sizeof(std::uint64_t), 0);
-    return items;
-#endif
 }
 
 void complain(const MpiSession& mpi, const std::string& program, const std::string& text) {

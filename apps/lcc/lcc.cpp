@@ -175,7 +175,7 @@ int compute(const apps::MpiSession& mpi, const Options& options) {
     report.add("communication_seconds", median(communication));
     // Without nearfetch: what a cache without limit would leave, if its hits took no time.
     report.add("first_get_seconds", median(first_gets));
-    if (apps::knows_ideal_cache) report.add("ideal_cache_seconds", median(ideal_cache));
+    if (apps::IdealCache::is_known) report.add("ideal_cache_seconds", median(ideal_cache));
     report.add("total_seconds", median(total));
     report.add("communication_seconds_per_repetition", communication);
     report.add("total_seconds_per_repetition", total);

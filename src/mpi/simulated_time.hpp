@@ -9,12 +9,14 @@
 
 namespace nearfetch::simulated {
 
-#if defined(NEARFETCH_MPI_SMPI)
-
 // What is charged: rounded up from what ./nf bench paper_sizes measures of windows.
 inline constexpr std::uint64_t lookup_ns = 100;  ///< a hit has its flush
 inline constexpr std::uint64_t admission_ns = 400;
 inline constexpr double copy_ns_per_byte = 0.125;
+
+#if defined(NEARFETCH_MPI_SMPI)
+
+inline constexpr bool ranks_are_simulated = true;  ///< all in one process
 
 /// Makes ticks() tell the simulation's time, in nanoseconds, and says what work takes.
 void use_clock() noexcept;
@@ -22,6 +24,8 @@ void use_clock() noexcept;
 void charge_hit(std::uint64_t bytes) noexcept;
 
 #else
+
+inline constexpr bool ranks_are_simulated = false;
 
 inline void use_clock() noexcept {}
 inline void charge_hit(std::uint64_t /*bytes*/) noexcept {}

@@ -13,15 +13,7 @@
 namespace nearfetch {
 namespace {
 
-class Atomics : public ::testing::TestWithParam<bool> {
-  protected:
-    LaunchOptions options(Rank count = 2) const {
-        LaunchOptions options;
-        options.ranks = count;
-        options.cached = GetParam();
-        return options;
-    }
-};
+class Atomics : public CachedOrNot {};
 
 TEST_P(Atomics, AtomicsSeePutsAndGetsSeeAtomics) {
     launch(options(), [] {
@@ -196,8 +188,7 @@ TEST_P(Atomics, WhatWasReleasedBeforeAnAdditionIsReadOnceItsPlaceIsSeen) {
     });
 }
 
-INSTANTIATE_TEST_SUITE_P(Caches, Atomics, ::testing::Bool(),
-                         [](const auto& test) { return test.param ? "cached" : "uncached"; });
+INSTANTIATE_TEST_SUITE_P(Caches, Atomics, ::testing::Bool(), CachedOrNot::name);
 
 }  // namespace
 }  // namespace nearfetch

@@ -8,20 +8,13 @@
 #include <numeric>
 #include <random>
 
+#include "all_networks.hpp"
 #include "pgas/symmetric_heap.hpp"
 
 namespace nearfetch {
 namespace {
 
-class Memory : public ::testing::TestWithParam<bool> {
-  protected:
-    LaunchOptions options(Rank count = 2) const {
-        LaunchOptions options;
-        options.ranks = count;
-        options.cached = GetParam();
-        return options;
-    }
-};
+class Memory : public CachedOrNot {};
 
 TEST_P(Memory, WhatIsPutBeforeABarrierIsReadAfterIt) {
     launch(options(4), [] {
@@ -307,8 +300,7 @@ TEST_P(Memory, IsReallocated) {
     });
 }
 
-INSTANTIATE_TEST_SUITE_P(Caches, Memory, ::testing::Bool(),
-                         [](const auto& test) { return test.param ? "cached" : "uncached"; });
+INSTANTIATE_TEST_SUITE_P(Caches, Memory, ::testing::Bool(), CachedOrNot::name);
 
 }  // namespace
 }  // namespace nearfetch
