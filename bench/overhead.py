@@ -27,7 +27,7 @@ DEFAULT = Side("acquire", counted=False)
 """What `nearfetch run` does when nothing is said; and nobody asks for statistics."""
 SIDES = {"plain": PLAIN, "interposed": INTERPOSED, "nearfetch": DEFAULT}
 KINDS = (("shm", "allocate"), ("shm", "create"), ("tcp", "create"))
-PROCESSES, PAIRS = 9, 27
+PROCESSES, PAIRS = 7, 13
 """Of loops and repetitions; and of programs that are compared process by process, which vary more."""
 TURNS = 8
 """Groups of four repetitions in a process: through, past, past, through."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command `./nf results`: makes docs/results.md and docs/papers.md from the JSON files of one machine.
+"""The command `./nf results`: makes docs/results.md and docs/papers.md from the JSON files in docs/results.
 
 The sentences of the pages are the descriptions of the benchmarks' modules, and those of bench/figures; the
 numbers are in the files.
@@ -29,7 +29,7 @@ INTRODUCTION = """\
 
 Made by `./nf results` from the files in [results](results/). Edit those of `bench/`, not this page.
 
-Measured on {machine}.
+Measured on {where}.
 Each section names its commit.
 
 Each value is a median. Where it was measured in samples, its 95 % confidence interval follows in brackets.
@@ -97,8 +97,7 @@ def _require_as_claimed(documents: Sequence[Document]) -> None:
 def read(folder: Path) -> list[Document]:
     """The documents in a folder, in the benchmarks' order.
 
-    Raises ResultsError where there are none, one is no full measurement of a commit, or they differ in their
-    machine.
+    Raises ResultsError where there are none, or one is no full measurement of a commit.
     """
     documents = {path.name: _document(path) for path in sorted(folder.glob("*.json"))}
     if not documents:
@@ -117,7 +116,6 @@ def read(folder: Path) -> list[Document]:
             raise ResultsError(
                 f"{name} was measured at '{document['commit']}' (not a commit): commit, and measure again"
             )
-    _require_same_machine(documents)
     return sorted(documents.values(), key=lambda document: NAMES.index(document["name"]))
 
 
@@ -135,17 +133,6 @@ def _document(path: Path) -> Document:
     return document
 
 
-def _require_same_machine(documents: Mapping[str, Document]) -> None:
-    files: dict[str, list[str]] = {}
-    for name, document in documents.items():
-        files.setdefault(_machine(document["machine"]), []).append(name)
-    if len(files) > 1:
-        groups = "".join(f"\n  {machine}: {', '.join(names)}" for machine, names in files.items())
-        raise ResultsError(
-            f"the files differ in their machine (a page is of one): measure all on one{groups}"
-        )
-
-
 def pages(documents: Sequence[Document], path: Path) -> dict[Path, str]:
     """The texts of the page at `path`, and of papers.md beside it."""
     return {path: page(documents), path.with_name("papers.md"): papers.page(documents, _measured, _table)}
@@ -156,8 +143,10 @@ def page(documents: Sequence[Document]) -> str:
     claims = [(document, claim) for document in documents for claim in document["claims"]]
     short = [(document, claim) for document, claim in claims if not claim["holds"]]
     counted = [claim["holds"] for _, claim in claims if not claim.get("calibrated")]
+    machines = {_machine(document["machine"]) for document in documents}
+    several = len(machines) > 1
     text = INTRODUCTION.format(
-        machine=_machine(documents[0]["machine"]),
+        where="several machines; each section names its own" if several else machines.pop(),
         held=sum(counted),
         all=len(counted),
     )
@@ -168,15 +157,16 @@ def page(documents: Sequence[Document]) -> str:
         text += f"\nNot measured: {', '.join(f'`{name}`' for name in missing)}.\n"
     if short:
         text += "\n## Where it falls short\n\n" + _table(CLAIMS, (_claim(*each) for each in short))
-    return text + "".join(_section(document) for document in documents)
+    return text + "".join(_section(document, names_machine=several) for document in documents)
 
 
-def _section(document: Document) -> str:
+def _section(document: Document, names_machine: bool) -> str:
     described = module(document["name"])
     # The first line says what the title says.
     description = (described.__doc__ or "").split("\n\n", 1)[-1].strip()
     took = f" in {_number(document['seconds'] / 60)} minutes" if "seconds" in document else ""
-    measured = f"Measured at commit `{document['commit'][:12]}`{took}."
+    where = f" on {_machine(document['machine'])}" if names_machine else ""
+    measured = f"Measured at commit `{document['commit'][:12]}`{took}{where}."
     text = f"\n## {described.TITLE}\n\n{description}\n\n{measured}\n"
     for calibrated in (False, True):
         findings, claims = (
