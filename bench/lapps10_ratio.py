@@ -10,7 +10,8 @@ At the largest ratio the paper is 60 and 80 times faster than its base with auto
 times with manual consistency (`mc`), on InfiniBand and Gemini. Its base has the page cache on, and so has
 `base` here: it learns the stride of a column and reads ahead. `base with 000's cache` has the mode of the
 page cache that is nearest to the paper's, and does not. `base, no cache` is shown with a grid of 128 x 128.
-Times are virtual: the network's, the cache's, and the loop's work. `lapps10_real` has real clocks.
+Times are virtual: of the network, the cache, what arrays copy, and the loop's work. `lapps10_real` has real
+clocks.
 """
 
 from __future__ import annotations

@@ -4,9 +4,9 @@
 At sizes at which base can run without a cache, too. Strong and weak scaling over 1 to 32 ranks in virtual
 time, on the modelled networks that are nearest to the paper's InfiniBand and Gemini; 2 ranks on the wall's
 clock and on MPI over TCP. As in the paper, base has the page cache on. Versions prefetch with automatic
-(`ac`) or manual consistency (`mc`), with passive owners (`-sd`) or without. In virtual time only the network
-counts, and the loop's work. The figures themselves, at the paper's sizes, are `lapps11_sobel` to
-`lapps15_sparse`.
+(`ac`) or manual consistency (`mc`), with passive owners (`-sd`) or without. In virtual time the network, the
+cache, what arrays copy and the loop's work count. The figures themselves, at the paper's sizes, are
+`lapps11_sobel` to `lapps15_sparse`.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 
 A cube of 64 cells along each edge, over 32 ranks, until no cell changes by more than 10^-5 in a step. Each
 step ends with a reduction over all ranks. All versions take the same steps to the same result. The paper's
-400 cells take 25,000 steps; `lapps12_heat` has the first of them. Times are virtual: the network's, the
-cache's, and the loop's work.
+400 cells take 25,000 steps; `lapps12_heat` has the first of them. Times are virtual: of the network, the
+cache, what arrays copy, and the loop's work.
 """
 
 from __future__ import annotations

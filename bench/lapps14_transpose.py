@@ -4,8 +4,8 @@
 Matrices of 8,192 x 8,192 elements, dealt out by rows, in tiles of 8, over 1 to 32 ranks. One iteration is
 compared: the others are like it. The figures to reach are the paper's, on InfiniBand (`fdr-ib`) and, where
 it has one, on Gemini (`aries`), over base with the page cache on. Without a cache each access is a message,
-so it is compared at a smaller size (`small`). Times are virtual: the network's, the cache's, and the loop's
-work.
+so it is compared at a smaller size (`small`). Times are virtual: of the network, the cache, what arrays
+copy, and the loop's work.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a get or put of 8 bytes costs through the page cache, on a network that takes no time.
 
-Hits, puts and misses, and a fence with nothing to write, with the cache and without it. Instructions are
-exact. They are counted where callgrind is installed. In virtual time each access, message and fence is
-charged by these times, rounded up. Some of a miss overlaps with its message (000, III-E): the cache makes
-room while the bytes travel. Its share of the instructions is its share of the charge.
+Hits, puts and misses, and a fence with nothing to write, with the cache and without it; and 1 KiB that
+arrays copy when they move rows or columns. Instructions are exact. They are counted where callgrind is
+installed. In virtual time each access, message, fence and copy is charged by these times, rounded up: a copy
+by the cache lines that it reads. Some of a miss overlaps with its message (000, III-E): the cache makes room
+while the bytes travel. Its share of the instructions is its share of the charge.
 """
 
 from __future__ import annotations
@@ -26,7 +27,10 @@ PATTERNS = {
     "put": "put into one page",
     "miss": "miss, on a network that takes no time",
     "fence": "fence, nothing to write",
+    "copy-rows": "copy of 1 KiB of rows",
+    "copy-columns": "copy of 1 KiB of columns",
 }
+COUNTS = {"miss": 500_000, "copy-rows": 1_000_000, "copy-columns": 1_000_000}
 HIT_NS = 15.0
 SAMPLES = 9
 
@@ -34,9 +38,7 @@ SAMPLES = 9
 def run(options: Options) -> Report:
     """The patterns take turns, with and without the cache."""
     samples = options.samples(SAMPLES)
-    counts = {
-        pattern: options.choose(500_000 if pattern == "miss" else 20_000_000, 20_000) for pattern in PATTERNS
-    }
+    counts = {pattern: options.choose(COUNTS.get(pattern, 20_000_000), 20_000) for pattern in PATTERNS}
     calls = {
         (pattern, side, 0): partial(_measure, pattern, counts[pattern], side == "cached")
         for pattern in PATTERNS
@@ -54,7 +56,7 @@ def run(options: Options) -> Report:
         counted = side == "cached" or not options.quick
         words = partial(_words, pattern, cached=side == "cached")
         # Only what the loop calls is counted: what threads do beside it is not the same in every run.
-        loops = ("*get_in_order*", "*get_by_chance*", "*put_in_order*", "*fence_often*")
+        loops = ("*get_in_order*", "*get_by_chance*", "*put_in_order*", "*fence_often*", "*copy_boxes*")
         row["instructions"] = instructions_each(words, 1000, 3000, loops) if counted else None
         if counted and pattern == "miss" and side == "cached":
             row["overlapped"] = instructions_each(words, 1000, 3000, ("*PageCache*started*",))

@@ -9,6 +9,8 @@
 #include <nearfetch/array.hpp>
 #include <vector>
 
+#include "pgas/program.hpp"
+
 namespace nearfetch::programs {
 
 /// A box and a layer of ghosts around it.
@@ -47,10 +49,11 @@ class PaddedBlock {
     const T* at(const Index<N>& i) const { return elements_.data() + position(i); }
 
     /// Brings all ghosts. Collective, with a barrier. A block may be exchanged again after another barrier.
-    void exchange() {
+    void exchange(const Run& run) {
         T* const packed = faces_.local();
         for (const Face& face : sent_)
             copy_face(face.box, packed + face.place, [](T& here, T& there) { there = here; });
+        run.copied(line_bytes(sent_));
         barrier();
         std::vector<Transfer> transfers;
         for (const Face& face : received_)
@@ -59,6 +62,7 @@ class PaddedBlock {
             transfer.wait();
         for (const Face& face : received_)
             copy_face(face.box, buffer_of(face).data(), [](T& here, T& there) { here = there; });
+        run.copied(line_bytes(received_));
     }
 
   private:
@@ -68,6 +72,15 @@ class PaddedBlock {
         std::ptrdiff_t place;  ///< among the packed faces of a rank
     };
 
+    /// What copying them takes: each row whole cache lines.
+    static std::uint64_t line_bytes(const std::vector<Face>& faces) {
+        std::uint64_t bytes = 0;
+        for (const Face& face : faces) {
+            const std::uint64_t row = sizeof(T) * static_cast<std::uint64_t>(face.box.extent(N - 1));
+            bytes += static_cast<std::uint64_t>(face.box.size()) * sizeof(T) / row * ((row + 63) / 64 * 64);
+        }
+        return bytes;
+    }
     std::int64_t position(const Index<N>& i) const {
         std::int64_t sum = 0;
         for (std::size_t d = 0; d < N; ++d)

@@ -56,10 +56,11 @@ struct LaunchOptions {
     std::uint64_t seed = 1;       ///< of all random choices in virtual time
     std::uint64_t jitter_ns = 0;  ///< longest random delay of an operation on a modelled network
     // Costs to a thread in virtual time, without the network:
-    std::uint64_t access_ns = 10;      ///< of a get or put
-    std::uint64_t miss_ns = 105;       ///< more, for each message of the cache
-    std::uint64_t overlapped_ns = 75;  ///< more, while that message travels
-    std::uint64_t fence_ns = 20;       ///< of a release with nothing to write
+    std::uint64_t access_ns = 10;       ///< of a get or put
+    std::uint64_t miss_ns = 105;        ///< more, for each message of the cache
+    std::uint64_t overlapped_ns = 75;   ///< more, while that message travels
+    std::uint64_t fence_ns = 20;        ///< of a release with nothing to write
+    std::uint64_t copied_kib_ns = 130;  ///< of 1 KiB, in whole cache lines, that arrays copy
 };
 
 namespace detail {

@@ -92,8 +92,10 @@ void gather(const std::map<Rank, GatherPart>& parts, const std::function<Slice(R
         }
     }
     get_slices(moves, Packer::requester, true, pack);
-    for (const auto& [part, packed_elements] : packed)
+    for (const auto& [part, packed_elements] : packed) {
         part.unpack(packed_elements.get(), elements, element_bytes);
+        charge_copy(element_bytes * static_cast<std::uint64_t>(part.set().size()));
+    }
     timer.end();
 }
 

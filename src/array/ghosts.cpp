@@ -81,6 +81,7 @@ void GhostExchange::receive(std::uint64_t round, const Take& take) {
                 take(run.part_offset, at + run.packed_offset, run.bytes);
                 bytes += run.bytes;
             });
+            charge_copy(bytes);
             at += bytes;
         }
 }

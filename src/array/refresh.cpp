@@ -87,6 +87,7 @@ class Arrival {
             entry->publish_fragment(0, {elements, shown.begin});
             entry->publish_fragment(shown.end, {elements + shown.end, bytes() - shown.end});
         }
+        if (elements != nullptr) charge_copy(bytes() - shown.size());
         if (shown.empty()) entry->memory.own(std::move(what.version));
     }
     void publish_in_fragments(const SlicePacking& packing) {
@@ -94,6 +95,7 @@ class Arrival {
         get_fragments(entry->slice, entry->packer, packing,
                       [&](const SliceMove&, std::uint64_t at, std::span<const std::byte> elements) {
                           entry->publish_fragment(at, elements);
+                          charge_copy(elements.size());
                       });
         entry->memory.own();
     }

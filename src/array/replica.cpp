@@ -73,8 +73,9 @@ ReplicaReading::ReplicaReading(const ArrayPrefetch& array, std::uint64_t reader,
     if (!replica->find(array, reader, indices, own)) return;
     auto copy_own = [&, copied = own.empty()]() mutable {
         if (std::exchange(copied, true)) return;
-        copy_bytes(replica->at(own.lower[0]), static_cast<const std::byte*>(own_elements),
-                   static_cast<std::uint64_t>(own.size()) * replica->element_bytes_);
+        const std::uint64_t bytes = static_cast<std::uint64_t>(own.size()) * replica->element_bytes_;
+        copy_bytes(replica->at(own.lower[0]), static_cast<const std::byte*>(own_elements), bytes);
+        charge_copy(bytes);
     };
     refresh_stale(replica->wanted_, array.packing(), std::ref(copy_own));
     for (PrefetchedSlice* const slice : replica->wanted_) {

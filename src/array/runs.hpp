@@ -23,6 +23,9 @@ struct Run {
     std::uint64_t part_offset;
     std::uint64_t packed_offset;
     std::uint64_t bytes;
+
+    /// In whole cache lines, which a copy takes.
+    std::uint64_t line_bytes() const { return (bytes + 63) / 64 * 64; }
 };
 
 /// The runs of a slice.

@@ -27,6 +27,8 @@ namespace nearfetch::detail {
 
 using pgas::Context;
 
+void charge_copy(std::uint64_t bytes) { Context::here().charge_copy(bytes); }
+
 namespace {
 
 // Up to so many GETs or PUTs and unwanted bytes are cheaper than an interruption of the owner.
@@ -82,10 +84,14 @@ class CoveringGet final : public Transfer::State {
 
   private:
     void take_runs() {
-        for (const Run& run : runs_)
+        std::uint64_t bytes = 0;
+        for (const Run& run : runs_) {
             copy_bytes(packed_ + run.packed_offset,
                        covered_.data() + (run.part_offset - runs_.front().part_offset), run.bytes);
+            bytes += run.line_bytes();
+        }
         runs_.clear();  // only once
+        charge_copy(bytes);
     }
 
     std::vector<Run> runs_;
@@ -150,14 +156,22 @@ class OutstandingTransfers {
 
 void pack(const Slice& slice, const Runs& runs, std::byte* packed) {
     const std::byte* const part = own_part(slice);
-    runs.for_each(
-        [&](const Run& run) { copy_bytes(packed + run.packed_offset, part + run.part_offset, run.bytes); });
+    std::uint64_t bytes = 0;
+    runs.for_each([&](const Run& run) {
+        copy_bytes(packed + run.packed_offset, part + run.part_offset, run.bytes);
+        bytes += run.line_bytes();
+    });
+    charge_copy(bytes);
 }
 
 void unpack(const Slice& slice, const Runs& runs, const std::byte* packed) {
     std::byte* const part = own_part(slice);
-    runs.for_each(
-        [&](const Run& run) { copy_bytes(part + run.part_offset, packed + run.packed_offset, run.bytes); });
+    std::uint64_t bytes = 0;
+    runs.for_each([&](const Run& run) {
+        copy_bytes(part + run.part_offset, packed + run.packed_offset, run.bytes);
+        bytes += run.line_bytes();
+    });
+    charge_copy(bytes);
 }
 
 /// Puts packed elements where the move wants them.
@@ -165,6 +179,7 @@ void distribute(const SliceMove& move, const std::byte* packed) {
     const Slice& slice = move.slice;
     copy_strided(move.packed, *move.steps, packed, packed_steps(slice.extent, slice.element_bytes),
                  slice.extent, slice.element_bytes);
+    charge_copy(slice.bytes());
 }
 
 void copy_own(const SliceMove& move) {
@@ -175,6 +190,7 @@ void copy_own(const SliceMove& move) {
     for (std::size_t d = 0; d < 4; ++d)
         first += slice.lower[d] * steps[d];
     copy_strided(move.packed, *move.steps, first, steps, slice.extent, slice.element_bytes);
+    charge_copy(slice.bytes());
 }
 
 bool may_ask(Context& context, const SliceMove& move) {
@@ -226,7 +242,11 @@ class PackCalls {
 
   private:
     static pgas::RemoteCall::Take taking(const SliceMove& fragment) {
-        if (!fragment.steps) return pgas::RemoteCall::copy_to(fragment.packed);
+        if (!fragment.steps)
+            return [to = fragment.packed](std::span<const std::byte> elements) {
+                copy_bytes(to, elements.data(), elements.size());
+                charge_copy(elements.size());
+            };
         return [fragment](std::span<const std::byte> elements) { distribute(fragment, elements.data()); };
     }
     void unpack(const SliceMove& fragment, const std::byte* from, const pgas::RemoteCall::Take& take) const {
@@ -235,6 +255,7 @@ class PackCalls {
         std::vector<std::byte> staged(is_staged ? bytes : 0);
         std::byte* const to = is_staged ? staged.data() : fragment.packed;
         packing_.unpack(packing_.context, fragment.slice, from, to);
+        charge_copy(bytes);
         if (is_staged) (take ? take : taking(fragment))({to, bytes});
     }
 

@@ -100,6 +100,7 @@ LaunchOptions options_of(const nb::dict& from) {
     take(from, "miss_ns", options.miss_ns);
     take(from, "overlapped_ns", options.overlapped_ns);
     take(from, "fence_ns", options.fence_ns);
+    take(from, "copied_kib_ns", options.copied_kib_ns);
     options.cache = cache_of(from.contains("cache") ? nb::cast<nb::dict>(from["cache"]) : nb::dict());
     return options;
 }

@@ -197,6 +197,7 @@ void DistributedArray<T, N, D>::read_boxes(std::span<const Reading> readings, bo
         const auto copy = [&, to = to](std::int64_t there, std::int64_t here, std::int64_t n) {
             std::copy_n(part.packed.data() + there, n, to + here);
         };
+        detail::charge_copy(part.packed.size() * sizeof(T));
         if (known[k].here.empty()) {
             part.for_each_row(layout_, box, copy);
             continue;
@@ -221,6 +222,7 @@ void DistributedArray<T, N, D>::put(const Box<N>& box, std::span<const T> from) 
             part.for_each_row(layout_, box, [&](std::int64_t there, std::int64_t here, std::int64_t n) {
                 std::copy_n(from.data() + here, n, part.packed.data() + there);
             });
+        detail::charge_copy(part.packed.size() * sizeof(T));
         moves.push_back(part.move());
     }
     detail::put_slices(moves, &detail::unpack_at_owner);

@@ -153,6 +153,8 @@ void put_slices(std::span<const SliceMove> moves, Code unpack);
 /// Runs `combine`, a code of combining.hpp, at the owners: one message each.
 /// \throws Error where owners do not answer
 void combine_slices(std::span<const SliceMove> moves, Code combine);
+/// In virtual time, charges this thread for a copy. \param bytes in whole cache lines of each run
+void charge_copy(std::uint64_t bytes);
 
 /// Indices of one dimension, as ascending ranges.
 using IndexRanges = std::vector<std::pair<std::int64_t, std::int64_t>>;
