@@ -8,7 +8,7 @@
 //
 // One GET covers several runs if the gaps between them are small: a network moves a small gap faster than it
 // starts another GET. An owner packs if GETs would be many, or would move many unwanted bytes. An owner that
-// is to stay passive packs only if these numbers are very large.
+// is to stay passive packs only if these numbers are very large, or if those of all owners together are.
 
 #include <algorithm>
 #include <cstring>
@@ -47,7 +47,7 @@ constexpr Limits few_messages_limits{2, 8 * 1024};
 // For owners that should stay passive: beyond these, GETs take several times as long.
 constexpr Limits passive_owner_limits{16, 16 * 1024};
 // Limit of outstanding transfers per thread.
-constexpr std::size_t most_outstanding = 64;
+constexpr std::int64_t most_outstanding = 64;
 // Limits of outstanding pack requests. A larger slice is requested in fragments, and the next request is sent
 // before the last answer has come. So the network stays busy with small staging buffers.
 constexpr std::size_t most_asked = 8;
@@ -137,7 +137,7 @@ void start_gets(const SliceMove& move, const Begin& begin, const Add& add) {
 class OutstandingTransfers {
   public:
     void add(Transfer transfer) {
-        if (transfers_.size() == most_outstanding) wait_for_oldest();
+        if (std::ssize(transfers_) == most_outstanding) wait_for_oldest();
         transfers_.push_back(std::move(transfer));
     }
     void wait_for_all() {
@@ -265,10 +265,19 @@ class PackCalls {
     std::vector<pgas::RemoteCall> calls_;
 };
 
+/// Of owners that should stay passive, if so many are asked: their GETs are outstanding together.
+Limits passive_limits(std::int64_t owners) {
+    Limits limits = passive_owner_limits;
+    limits.messages = std::clamp(most_outstanding / owners, active_owner_limits.messages, limits.messages);
+    return limits;
+}
+
 /// Whether the owner should pack: there would be many short GETs, or many unwanted bytes.
-bool owner_packs(Context& context, const SliceMove& move, Packer packer, const SlicePacking& packing) {
+/// \param owners that are asked together
+bool owner_packs(Context& context, const SliceMove& move, Packer packer, const SlicePacking& packing,
+                 std::int64_t owners) {
     if (packs_own_way(packing, move) && packer == Packer::owner && may_ask(context, move)) return true;
-    const Limits& most = packer != Packer::owner ? passive_owner_limits : limits_of(move);
+    const Limits most = packer != Packer::owner ? passive_limits(owners) : limits_of(move);
     std::int64_t gets = 0;
     std::uint64_t bytes = 0;
     for_each_covering_get(Runs(move), [&](std::span<const Run> runs) {
@@ -403,12 +412,14 @@ void get_slices(std::span<const SliceMove> moves, Packer packer, bool bypass_cac
         };
         start_gets(move, begin, [&](Transfer transfer) { outstanding.add(std::move(transfer)); });
     };
+    const std::int64_t owners = std::ranges::count_if(
+        moves, [&](const SliceMove& move) { return move.slice.owner != self && move.slice.bytes() != 0; });
     for (const SliceMove& move : moves) {
         const bool is_packed = !move.steps || are_packed(*move.steps, move.slice);
         if (move.slice.bytes() == 0) continue;
         if (move.slice.owner == self)
             own.push_back(&move);
-        else if (owner_packs(context, move, packer, packing))
+        else if (owner_packs(context, move, packer, packing, owners))
             for_each_fragment(move, [&](const SliceMove& fragment) { asked.add(fragment); });
         else if (is_packed)
             start(move);
@@ -427,7 +438,7 @@ void get_slices(std::span<const SliceMove> moves, Packer packer, bool bypass_cac
 void get_fragments(const Slice& slice, Packer packer, const SlicePacking& packing, const TakeFragment& take) {
     Context& context = Context::here();
     const SliceMove all{slice};
-    if (!owner_packs(context, all, packer, packing)) return FragmentGets(all, take).finish();
+    if (!owner_packs(context, all, packer, packing, 1)) return FragmentGets(all, take).finish();
     PackCalls asked(context, packing);
     std::uint64_t at = 0;
     for_each_fragment(all, [&](const SliceMove& fragment) {

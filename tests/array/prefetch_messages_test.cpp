@@ -131,6 +131,35 @@ TEST(Prefetching, PassiveOwnersGiveAlongWhatIsLittleAndPackWhatIsFar) {
         });
 }
 
+TEST(Prefetching, ManyPassiveOwnersPackBeforeOneWould) {
+    struct Case {
+        Rank ranks;
+        std::int64_t rows;  ///< of each, too far from each other for one GET
+        bool packed;
+    };
+    // 64 GETs are outstanding together. So each of 8 owners may take 8, and of 31 owners 4.
+    for (const Case& each : {Case{9, 8, false}, Case{9, 9, true}, Case{32, 4, false}, Case{32, 5, true}})
+        launch(array_options(each.ranks), [&each] {
+            BlockArray<long, 2> a(Box<2>({}, {each.rows * ranks(), 256}), {ranks(), 1});
+            a.for_each([](const Index<2>& i, long& element) { element = value_at(i); });
+            barrier();
+            const Box<2> column({0, 3}, {a.bounds().upper[0], 4});
+            const std::uint64_t before = statistics()["get_messages"];
+            a.prefetch_custom(
+                [&](const auto&, Rank reader) {
+                    return reader == 0 ? std::vector{column} : std::vector<Box<2>>();
+                },
+                {.consistent = false, .static_domain = true});
+            if (rank() == 0) {
+                const std::int64_t gets = each.packed ? 0 : (ranks() - 1) * each.rows;
+                EXPECT_EQ(statistics()["get_messages"] - before, static_cast<std::uint64_t>(gets));
+                for (std::int64_t i = 0; i < column.upper[0]; ++i)
+                    ASSERT_EQ(a(i, 3), value_at(Index<2>{i, 3}));
+            }
+            barrier();
+        });
+}
+
 /// While it lives, another task exists.
 class Beside {
   public:
