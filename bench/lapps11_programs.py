@@ -29,7 +29,6 @@ from bench.versions import (
     UNCACHED,
     Kernel,
     beside,
-    work_ns,
 )
 
 TITLE = "LAPPS's programs on arrays, on modelled networks and on real ones (004, Fig. 11 to 15)"
@@ -46,13 +45,12 @@ def run(options: Options) -> Report:
     samples = options.samples(SAMPLES)
     report = Report({"samples": samples, "network": NETWORK}, columns=COLUMNS)
     for kernel in KERNELS:
-        each_ns = work_ns(kernel, options.choose(*kernel.sizes[1::3]))
-        report.parameters[f"{kernel.name}_work_ns"] = each_ns
+        report.parameters[f"{kernel.name}_work_ns"] = kernel.work_ns
         for ranks in sorted({*counts(options), *options.choose((1, 4, 16), ())}):
             for scaling, size in _scalings(kernel, ranks, options).items():
                 for network in NETWORKS:
                     stage = Stage(network, "virtual")
-                    report.rows += _compare(kernel, scaling, size, stage, ranks, 1, options, each_ns)
+                    report.rows += _compare(kernel, scaling, size, stage, ranks, 1, options)
         wall, mpi = options.choose(kernel.sizes[2:4], 2 * kernel.sizes[4:])
         report.rows += _compare(kernel, "one", wall, Stage(NETWORK, "wall"), 2, samples, options)
         tcp = Stage("tcp", "mpi", harness.families()[0])
@@ -92,9 +90,8 @@ def _compare(
     ranks: int,
     samples: int,
     options: Options,
-    each_ns: float = 0,
 ) -> list[Row]:
-    words = [*kernel.arguments(size), *(["--work-ns", each_ns] if each_ns else [])]
+    words = [*kernel.arguments(size), "--work-ns", kernel.work_ns]
     return beside(
         pgas.compare(kernel.name, words, stage, samples, options, ranks, kernel.sides(), CACHED),
         scaling,

@@ -14,7 +14,7 @@ from bench.harness import Options
 from bench.pgas import Stage
 from bench.plots import Bars
 from bench.report import Claim, Interval, Report, finding
-from bench.versions import BEST, CACHED, HAND, HEAT, NETWORKS, SIDES, beside, work_ns
+from bench.versions import BEST, CACHED, HAND, HEAT, NETWORKS, SIDES, beside
 
 TITLE = "Heat diffusion to convergence, in versions (004, Fig. 12)"
 
@@ -26,12 +26,11 @@ FASTER = 1.5
 def run(options: Options) -> Report:
     """The versions on two networks, until nothing changes any more."""
     cells, ranks = options.choose((64, 32), (8, 4))
-    each_ns = work_ns(HEAT, HEAT.grown(cells, 1 / ranks), figure=True)
     report = Report(
-        {"heat_work_ns": each_ns}, columns="network ranks size side steps seconds over_base over_hand"
+        {"heat_work_ns": HEAT.work_ns}, columns="network ranks size side steps seconds over_base over_hand"
     )
     sides = {side: SIDES[side] for side in COMPARED}
-    words = ["--cells", cells, "--steps", 1_000_000, "--work-ns", each_ns]
+    words = ["--cells", cells, "--steps", 1_000_000, "--work-ns", HEAT.work_ns]
     for network in NETWORKS:
         stage = Stage(network, "virtual")
         compared = pgas.compare("heat", words, stage, 1, options, ranks, sides, CACHED)

@@ -42,18 +42,19 @@ class Kernel(NamedTuple):
     """The size in the paper's figure, or the largest that can be run."""
     faster: Mapping[str, Mapping[str, float]]
     """How many times faster than base versions have to be with that size, on each network."""
+    work_ns: float
+    """What the loop does with an element takes on one rank with its share of that size, where nothing is
+    remote: on the processor on which the other costs of virtual time were measured (docs/benchmarks.md)."""
     long_wall: str
     """Arguments of a run that takes the versions that prefetch tens of milliseconds on the wall's clock."""
     long_mpi: str
     """The same on MPI, some tenths of a second."""
     more: str = ""
     """Arguments of all other runs."""
-    times: float = 1
-    """That it goes over its elements."""
     figure_more: str = ""
     """Arguments of the runs of the figure, in place of `more`."""
     figure_times: float = 1
-    """That it then goes over its elements."""
+    """That they go over its elements."""
     by_indices: bool = False
     """It has those versions. Its size is a logarithm: only some numbers of ranks have the same work each."""
 
@@ -62,9 +63,10 @@ class Kernel(NamedTuple):
         more = self.figure_more if figure else self.more
         return [word for option in self.options for word in (option, size)] + more.split()
 
-    def elements(self, size: int, times: float) -> float:
-        """That the loops of a run of that size go over, so many times."""
-        return times * (2**size if self.by_indices else size) ** self.dimensions
+    def work_seconds(self, size: int) -> float:
+        """What the loops of a figure's run of that size take, in all ranks."""
+        elements = (2**size if self.by_indices else size) ** self.dimensions
+        return self.figure_times * elements * self.work_ns * 1e-9
 
     def grown(self, size: int, times: float) -> int:
         """The size at which there is so many times the work, or 0 where there is none."""
@@ -90,48 +92,39 @@ class Kernel(NamedTuple):
 TRANSPOSE = Kernel(
     *("transpose", ["--order"], 2, (512, 96, 256, 64, 24), 8192),
     {NETWORK: {BEST: 20}, "aries": {"mc": 50}},
-    *("--order 1024 --iterations 10", "--order 512 --iterations 100", "--iterations 2", 2),
+    2.4,
+    *("--order 1024 --iterations 10", "--order 512 --iterations 100", "--iterations 2"),
     "--iterations 1",
 )
 HEAT = Kernel(
     *("heat", ["--cells"], 3, (64, 32, 64, 32, 24), 400),
     {NETWORK: {"ac-sd": 1.5}},
-    *("--cells 64 --steps 100", "--cells 32 --steps 100", "--steps 5", 5),
+    3.8,
+    *("--cells 64 --steps 100", "--cells 32 --steps 100", "--steps 5"),
     *("--steps 5", 5),
 )
 SOBEL = Kernel(
     *("sobel", ["--rows", "--columns"], 2, (2048, 512, 2048, 512, 24), 20000),
     {NETWORK: {"mc": 2}},
+    0.31,
     *("--rows 8192 --columns 8192", "--rows 8192 --columns 8192"),
 )
 DGEMM = Kernel(
     *("dgemm", ["--order"], 3, (192, 64, 192, 64, 24), 2048),
     {NETWORK: {"ac": 40, "mc": 70}, "aries": {"ac": 100}},
+    0.2,
     *("--order 512", "--order 1024"),
 )
 SPARSE = Kernel(
     *("sparse", ["--log-size"], 2, (8, 6, 8, 6, 4), 10),
     {NETWORK: {"ac": 1.5, "mc": 3.5}, "aries": {"ac": 4, "mc": 9}},
-    *("--log-size 8 --iterations 100", "--log-size 8 --iterations 800", "--iterations 3", 3 * 25),
+    0.85,
+    *("--log-size 8 --iterations 100", "--log-size 8 --iterations 800", "--iterations 3"),
     *("--iterations 1", 25),
     by_indices=True,
 )
 KERNELS = (TRANSPOSE, HEAT, SOBEL, DGEMM, SPARSE)
 """The programs that are measured."""
-
-
-def work_ns(kernel: Kernel, size: int, figure: bool = False) -> float:
-    """What the loop's work on an element takes on this machine, with one rank, where nothing is remote.
-
-    By hand or prefetched, whichever is faster: by hand copies what is its own, too.
-    """
-    words = kernel.arguments(size, figure)
-    times = [
-        pgas.measure(kernel.name, [*words, "--version", side], Stage(NETWORK, "wall"), 1)["seconds"]
-        for side in 5 * (HAND, BEST)
-    ]
-    times_over = kernel.figure_times if figure else kernel.times
-    return float(f"{min(times) * 1e9 / kernel.elements(size, times_over):.2g}")
 
 
 def beside(rows: list[Row], scaling: str, size: object) -> list[Row]:
@@ -165,14 +158,11 @@ def figure(kernel: Kernel, options: Options) -> Report:
     Without a cache each access is a message. That takes too long there, so it is compared at a smaller size,
     too (`small`).
     """
-    # At the size of one of most ranks, or of the next larger one there is.
-    shares = (kernel.grown(kernel.figure, 1 / share) for share in (32, 16))
-    each_ns = work_ns(kernel, options.choose(next(filter(None, shares)), kernel.sizes[4]), figure=True)
-    report = Report({f"{kernel.name}_work_ns": each_ns, "more": kernel.figure_more}, columns=COLUMNS)
+    report = Report({f"{kernel.name}_work_ns": kernel.work_ns, "more": kernel.figure_more}, columns=COLUMNS)
     places = _places(kernel, options)
     calls = {}
     for place in {place for _, place in places}:
-        words = [*kernel.arguments(place.size, figure=True), "--work-ns", each_ns]
+        words = [*kernel.arguments(place.size, figure=True), "--work-ns", kernel.work_ns]
         for side in place.sides:
             more = kernel.sides()[side]
             calls[place, side] = partial(
@@ -186,7 +176,7 @@ def figure(kernel: Kernel, options: Options) -> Report:
         rows = pgas.rows_of(kernel.name, place.stage, place.ranks, reports, CACHED)
         report.rows += beside(rows, scaling, place.size)
     for network in NETWORKS:
-        _add_results(report, kernel, Stage(network, "virtual"), each_ns)
+        _add_results(report, kernel, Stage(network, "virtual"))
     of_figure = [row for row in report.rows if row["scaling"] != "small"]
     report.pictures = [Lines(of_figure, "seconds", "ranks", "side", ["network", "scaling"], log="xy")]
     return report
@@ -211,7 +201,7 @@ def _places(kernel: Kernel, options: Options) -> list[tuple[str, Place]]:
     return places
 
 
-def _add_results(report: Report, kernel: Kernel, stage: Stage, each_ns: float) -> None:
+def _add_results(report: Report, kernel: Kernel, stage: Stage) -> None:
     """The claims and findings on a network, with the most ranks."""
     rows = pgas.find(report.rows, network=str(stage))
     ranks = max(row["ranks"] for row in rows)
@@ -227,7 +217,7 @@ def _add_results(report: Report, kernel: Kernel, stage: Stage, each_ns: float) -
         if side in kernel.faster.get(stage.network, {}):
             at_small = small[side]
             least = kernel.faster[stage.network][side]
-            work_seconds = kernel.elements(row["size"], kernel.figure_times) * each_ns * 1e-9 / ranks
+            work_seconds = kernel.work_seconds(row["size"]) / ranks
             detail = (
                 f"size {row['size']}: {base['seconds']:.3g} and {row['seconds']:.3g} s;"
                 f" size {at_small['size']}: {at_small['over_base']:.3g} times,"

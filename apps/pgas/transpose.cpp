@@ -129,6 +129,7 @@ int main(int argc, char** argv) {
         Matrix a(bounds, {ranks(), 1});
         Matrix b(bounds, {ranks(), 1});
         a.for_each([&](const Index<2>& i, double& element) { element = options.a_value(i); });
+        b.fill(0);  // as the original does: its pages are there
 
         run.begin();
         if (options.version.is_prefetched()) a.prefetch_transpose(options.version.prefetch());
