@@ -27,7 +27,10 @@ namespace nearfetch::detail {
 
 using pgas::Context;
 
-void charge_copy(std::uint64_t bytes) { Context::here().charge_copy(bytes); }
+void charge_copy(std::uint64_t bytes) {
+    pgas::Runtime& runtime = Context::here().runtime();
+    if (runtime.job().virtual_time()) runtime.job().compute(bytes * runtime.options().copied_kib_ns / 1024);
+}
 
 namespace {
 

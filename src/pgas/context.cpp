@@ -120,10 +120,6 @@ void Context::charge_accesses(std::size_t count) {
     runtime_.job().compute(runtime_.options().access_ns * count);
 }
 
-void Context::charge_copied(std::uint64_t bytes) {
-    runtime_.job().compute(bytes * runtime_.options().copied_kib_ns / 1024);
-}
-
 template <class Byte>
 void Context::move_uncached(Rank rank, std::uint64_t address, Byte* memory, std::size_t bytes) {
     check_access(runtime_.job(), name_of(memory), rank, address, bytes);

@@ -117,11 +117,6 @@ class Context {
     TransferStatistics statistics(Counting counting = Counting::goes_on);
     /// nullptr without a cache.
     const PageEngine* engine() const noexcept { return engine_.get(); }
-    /// In virtual time: this thread has copied so many bytes of an array.
-    void charge_copy(std::uint64_t bytes) {
-        if (charged_) [[unlikely]]
-            charge_copied(bytes);
-    }
     Runtime& runtime() noexcept { return runtime_; }
     Transport& transport() noexcept { return *endpoint_; }
 
@@ -145,7 +140,6 @@ class Context {
         return rank != rank_ && static_cast<std::uint32_t>(rank) < static_cast<std::uint32_t>(ranks_);
     }
     void charge_accesses(std::size_t count = 1);
-    void charge_copied(std::uint64_t bytes);
     // Byte is std::byte for a get, const std::byte for a put.
     template <class Byte, class Cached>
     void move(Rank rank, std::uint64_t address, Byte* memory, std::size_t bytes, const Cached& cached) {
