@@ -44,7 +44,7 @@ class Kernel(NamedTuple):
     """How many times faster than base versions have to be with that size, on each network."""
     work_ns: float
     """What the loop does with an element takes on one rank with its share of that size, where nothing is
-    remote: on the processor on which the other costs of virtual time were measured (docs/benchmarks.md)."""
+    remote (docs/benchmarks.md)."""
     long_wall: str
     """Arguments of a run that takes the versions that prefetch tens of milliseconds on the wall's clock."""
     long_mpi: str

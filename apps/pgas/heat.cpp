@@ -173,7 +173,7 @@ void run_by_hand(programs::Run& run, const Options& options) {
 
     const Outcome outcome = until_convergence(run, options, blocks[0].own(), [&](int step) {
         Padded& from = blocks[step % 2];
-        from.exchange(run);
+        from.exchange();
         return diffuse_by_hand(from, blocks[(step + 1) % 2], options);
     });
 

@@ -9,8 +9,6 @@
 #include <nearfetch/array.hpp>
 #include <vector>
 
-#include "pgas/program.hpp"
-
 namespace nearfetch::programs {
 
 /// A box and a layer of ghosts around it.
@@ -49,11 +47,10 @@ class PaddedBlock {
     const T* at(const Index<N>& i) const { return elements_.data() + position(i); }
 
     /// Brings all ghosts. Collective, with a barrier. A block may be exchanged again after another barrier.
-    void exchange(const Run& run) {
+    void exchange() {
         T* const packed = faces_.local();
         for (const Face& face : sent_)
             copy_face(face.box, packed + face.place, [](T& here, T& there) { there = here; });
-        run.copied(line_bytes(sent_));
         barrier();
         std::vector<Transfer> transfers;
         for (const Face& face : received_)
@@ -62,7 +59,6 @@ class PaddedBlock {
             transfer.wait();
         for (const Face& face : received_)
             copy_face(face.box, buffer_of(face).data(), [](T& here, T& there) { here = there; });
-        run.copied(line_bytes(received_));
     }
 
   private:
@@ -72,15 +68,6 @@ class PaddedBlock {
         std::ptrdiff_t place;  ///< among the packed faces of a rank
     };
 
-    /// What copying them takes: each row whole cache lines.
-    static std::uint64_t line_bytes(const std::vector<Face>& faces) {
-        std::uint64_t bytes = 0;
-        for (const Face& face : faces) {
-            const std::uint64_t row = sizeof(T) * static_cast<std::uint64_t>(face.box.extent(N - 1));
-            bytes += static_cast<std::uint64_t>(face.box.size()) * sizeof(T) / row * ((row + 63) / 64 * 64);
-        }
-        return bytes;
-    }
     std::int64_t position(const Index<N>& i) const {
         std::int64_t sum = 0;
         for (std::size_t d = 0; d < N; ++d)
@@ -91,7 +78,8 @@ class PaddedBlock {
         return std::span(buffer_).subspan(static_cast<std::size_t>(face.place),
                                           static_cast<std::size_t>(face.box.size()));
     }
-    /// Calls copy(here, there) for each element of a face and its place in a packed one.
+    /// Calls copy(here, there) for each element of a face and its place in a packed one. Charged as what
+    /// arrays copy.
     template <class Copy>
     void copy_face(const Box<N>& box, T* there, const Copy& copy) {
         Box<N> rows = box;
@@ -101,6 +89,8 @@ class PaddedBlock {
             for (std::int64_t k = 0; k < box.extent(N - 1); ++k)
                 copy(here[k], *there++);
         });
+        const auto row_bytes = sizeof(T) * static_cast<std::uint64_t>(box.extent(N - 1));
+        detail::charge_copy(static_cast<std::uint64_t>(rows.size()) * detail::whole_lines(row_bytes));
     }
 
     /// Faces have the same places in all ranks. Blocks beside each other are as long as each other.

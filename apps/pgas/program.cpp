@@ -69,7 +69,8 @@ void add_launch_options(CLI::App& app, LaunchOptions& launch) {
     add_cost("--miss-ns", launch.miss_ns, "of each message of the cache, in virtual time");
     add_cost("--overlapped-ns", launch.overlapped_ns, "of each of these while it travels, in virtual time");
     add_cost("--fence-ns", launch.fence_ns, "of each release, in virtual time");
-    add_cost("--copied-kib-ns", launch.copied_kib_ns, "of each KiB that arrays copy, in virtual time");
+    add_cost("--copied-kib-ns", launch.copied_kib_ns,
+             "of each KiB of cache lines that arrays copy, in virtual time");
 }
 
 /// The peak memory of this process, as Linux reports it; 0 if unknown.

@@ -35,11 +35,6 @@ class Run {
     Run(const LaunchOptions& options, apps::Report& report) : options_(options), report_(report) {}
 
     bool virtual_time() const { return options_.virtual_time; }
-    /// In virtual time, charges what a program has copied by hand as arrays are.
-    /// \param bytes in whole cache lines
-    void copied(std::uint64_t bytes) const {
-        if (virtual_time()) compute(bytes * options_.copied_kib_ns / 1024);
-    }
     /// Starts the timed part in all ranks together, with an acquire.
     void begin();
     /// Ends it in all ranks together, with all writes complete.

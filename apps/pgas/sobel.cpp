@@ -120,7 +120,7 @@ void run_by_hand(programs::Run& run, const Options& options, const apps::Picture
     const View<std::uint8_t, 2> edges(found.data(), own.shape());
 
     run.begin();
-    pixels.exchange(run);
+    pixels.exchange();
     detect_by_hand(pixels, edges);
     options.version.worked(run, own.size());
     run.end();

@@ -44,13 +44,10 @@ void combine_here(const void* closure, Combine combine) {
     const auto element_bytes = request->slice.element_bytes;
     std::byte* const part = own_part(request->slice);
     const PartLock lock(part);
-    std::uint64_t bytes = 0;
-    Runs(request->slice, {set, request->set_bytes}).for_each([&](const Run& run) {
+    Runs(request->slice, {set, request->set_bytes}).copy_each([&](const Run& run) {
         combine(part + run.part_offset, values + run.packed_offset,
                 static_cast<std::int64_t>(run.bytes / element_bytes));
-        bytes += run.line_bytes();
     });
-    charge_copy(bytes);
 }
 
 void combine_one_here(const void* closure, void* before, Combine combine) {

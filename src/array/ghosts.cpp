@@ -77,11 +77,10 @@ void GhostExchange::receive(std::uint64_t round, const Take& take) {
             const Runs runs(request.slice, std::span(at, request.set_bytes));
             at += request.set_bytes;
             std::uint64_t bytes = 0;
-            runs.for_each([&](const Run& run) {
+            runs.copy_each([&](const Run& run) {
                 take(run.part_offset, at + run.packed_offset, run.bytes);
                 bytes += run.bytes;
             });
-            charge_copy(bytes);
             at += bytes;
         }
 }

@@ -23,9 +23,6 @@ struct Run {
     std::uint64_t part_offset;
     std::uint64_t packed_offset;
     std::uint64_t bytes;
-
-    /// In whole cache lines, which a copy takes.
-    std::uint64_t line_bytes() const { return (bytes + 63) / 64 * 64; }
 };
 
 /// The runs of a slice.
@@ -58,6 +55,16 @@ class Runs {
             visit(Run{static_cast<std::uint64_t>(offset) * slice_.element_bytes, packed, bytes_});
             packed += bytes_;
         });
+    }
+    /// Calls copy(run) for each, and charges it.
+    template <class Copy>
+    void copy_each(const Copy& copy) const {
+        std::uint64_t lines = 0;
+        for_each([&](const Run& run) {
+            copy(run);
+            lines += whole_lines(run.bytes);
+        });
+        charge_copy(lines);
     }
     static std::span<const std::byte> encoded_set_of(const SliceMove& move) {
         return move.only != nullptr ? move.only->encoded() : std::span<const std::byte>();

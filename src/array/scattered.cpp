@@ -23,7 +23,7 @@ std::vector<SliceMove> ScatteredElements::prepare(const PartOf& part_of) {
         part.set.complete();
         part.packed.resize(static_cast<std::size_t>(part.set.size()) * element_bytes_);
         moves.push_back({part_of(owner), part.packed.data(), &part.set, true});
-        charge_copy(part.packed.size());
+        charge_copy(part.packed.size());  // each goes once between there and the request
     }
     return moves;
 }

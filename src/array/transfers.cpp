@@ -87,14 +87,14 @@ class CoveringGet final : public Transfer::State {
 
   private:
     void take_runs() {
-        std::uint64_t bytes = 0;
+        std::uint64_t lines = 0;
         for (const Run& run : runs_) {
             copy_bytes(packed_ + run.packed_offset,
                        covered_.data() + (run.part_offset - runs_.front().part_offset), run.bytes);
-            bytes += run.line_bytes();
+            lines += whole_lines(run.bytes);
         }
         runs_.clear();  // only once
-        charge_copy(bytes);
+        charge_copy(lines);
     }
 
     std::vector<Run> runs_;
@@ -159,22 +159,14 @@ class OutstandingTransfers {
 
 void pack(const Slice& slice, const Runs& runs, std::byte* packed) {
     const std::byte* const part = own_part(slice);
-    std::uint64_t bytes = 0;
-    runs.for_each([&](const Run& run) {
-        copy_bytes(packed + run.packed_offset, part + run.part_offset, run.bytes);
-        bytes += run.line_bytes();
-    });
-    charge_copy(bytes);
+    runs.copy_each(
+        [&](const Run& run) { copy_bytes(packed + run.packed_offset, part + run.part_offset, run.bytes); });
 }
 
 void unpack(const Slice& slice, const Runs& runs, const std::byte* packed) {
     std::byte* const part = own_part(slice);
-    std::uint64_t bytes = 0;
-    runs.for_each([&](const Run& run) {
-        copy_bytes(part + run.part_offset, packed + run.packed_offset, run.bytes);
-        bytes += run.line_bytes();
-    });
-    charge_copy(bytes);
+    runs.copy_each(
+        [&](const Run& run) { copy_bytes(part + run.part_offset, packed + run.packed_offset, run.bytes); });
 }
 
 /// Puts packed elements where the move wants them.

@@ -153,7 +153,9 @@ void put_slices(std::span<const SliceMove> moves, Code unpack);
 /// Runs `combine`, a code of combining.hpp, at the owners: one message each.
 /// \throws Error where owners do not answer
 void combine_slices(std::span<const SliceMove> moves, Code combine);
-/// In virtual time, charges this thread for a copy. \param bytes in whole cache lines of each run
+/// What a copy of contiguous bytes takes: whole cache lines.
+constexpr std::uint64_t whole_lines(std::uint64_t bytes) { return (bytes + 63) / 64 * 64; }
+/// In virtual time, charges this thread for a copy. \param bytes whole_lines() of each run
 void charge_copy(std::uint64_t bytes);
 
 /// Indices of one dimension, as ascending ranges.
