@@ -14,6 +14,7 @@ from nearfetch.agreement import lengths_of
 from nearfetch.arrays import BlockArray
 from nearfetch.elements import bytes_of
 from nearfetch.errors import Error
+from nearfetch.literals import one_reader
 from nearfetch.native import _native
 from nearfetch.numerical import np
 
@@ -129,7 +130,8 @@ def _unpacked(what: str, rank: int, packed: memoryview) -> Any:
             "numbers, arrays, and lists and dictionaries of them"
         )
     if packed[:6] == np.lib.format.MAGIC_PREFIX:
-        return np.lib.format.read_array(io.BytesIO(packed), allow_pickle=False)
+        with one_reader:
+            return np.lib.format.read_array(io.BytesIO(packed), allow_pickle=False)
     return pickle.loads(packed)
 
 

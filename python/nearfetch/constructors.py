@@ -8,7 +8,6 @@ a barrier: any rank may read any element then. `distribution` is the type of the
 
 from __future__ import annotations
 
-import ast
 import math
 import numbers
 import operator
@@ -18,6 +17,7 @@ from nearfetch.agreement import exchange, said, together
 from nearfetch.arrays import BlockArray, DistributedArray
 from nearfetch.errors import Error
 from nearfetch.indexing import key_of
+from nearfetch.literals import read_literal
 from nearfetch.native import _native
 from nearfetch.numerical import np
 from nearfetch.sparse import SparseMatrix
@@ -64,7 +64,7 @@ def from_numpy(
         is_root = _is_root(what, root)
         given = np.asarray(values) if is_root else np.empty(0)
         shown = together(what, lambda: _header_of(given) if is_root else None, "give a numpy array")
-        shape, descr = ast.literal_eval(shown[root])
+        shape, descr = read_literal(shown[root])
         array = distribution(shape, np.lib.format.descr_to_dtype(descr), **how)
         if is_root and array.size:
             array[...] = given

@@ -15,6 +15,7 @@ from typing import Any, Callable, Iterator, NamedTuple, Optional, Sequence
 
 from nearfetch.boxes import Box
 from nearfetch.errors import Error
+from nearfetch.literals import one_reader
 from nearfetch.native import _native
 from nearfetch.numerical import np
 from nearfetch.processes import communicator, ranks_are_processes
@@ -154,7 +155,8 @@ class Npy(Raw):
     def open(self) -> Iterator[Stored]:
         """The file as mapped memory."""
         try:
-            mapped = np.lib.format.open_memmap(self.path, "r")
+            with one_reader:
+                mapped = np.lib.format.open_memmap(self.path, "r")
         except ValueError as problem:
             raise self.absent(str(problem)) from None
         yield Stored(Kind(mapped.shape, mapped.dtype), mapped)

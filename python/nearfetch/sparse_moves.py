@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-import ast
 from typing import Any, Sequence
 
 from nearfetch.arrays import BlockArray
 from nearfetch.elements import bytes_of
+from nearfetch.literals import read_literal
 from nearfetch.native import _native
 from nearfetch.numerical import np
 
@@ -67,7 +67,7 @@ def rows_from(
 
     Rank `root` gives all rows, as a CSR matrix of scipy, and others None. `text`: it as described().
     """
-    shape, *texts = ast.literal_eval(text)
+    shape, *texts = read_literal(text)
     dtype, numbers = (np.dtype(each) for each in texts)
     borders = np.array([_native.rows_of(rank, shape[0])[0] for rank in range(_native.ranks())] + [shape[0]])
     if _native.rank() == root:
