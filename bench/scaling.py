@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import Mapping, NamedTuple, Sequence
 
 from bench import apps
-from bench.harness import PLAIN, BenchError, Options, Place, Side
+from bench.harness import PLAIN, BenchError, Options, Place, Side, on_all_cores
 from bench.plots import Lines, Stacks
 from bench.report import Claim, Interval, Report, Row
 from nearfetch.mpiexec import SIMULATED
@@ -81,8 +82,17 @@ class Scaling(NamedTuple):
     def report(self, cases: Sequence[Case], times: float, options: Options) -> Report:
         """All sides of all cases. Claims: never slower than as-001, and at best `times` as fast as plain."""
         report = Report({"cases": cases, "platform": PLATFORM, **self._asdict()})
-        for case in cases:
-            report.rows += self._measure(case, options)
+        sides = self._sides()
+        calls = {
+            (number, name): self._call(case, *how)
+            for number, case in enumerate(cases)
+            for name, how in sides.items()
+        }
+        # The largest first, so that no core is idle at the end.
+        ordered = sorted(calls, key=lambda each: -cases[each[0]].ranks)
+        results = on_all_cores({each: calls[each] for each in ordered}, options, self.program)
+        for number, case in enumerate(cases):
+            report.rows += self._rows(case, {name: results[number, name] for name in sides})
         for what in dict.fromkeys(case.what for case in cases):
             report.claims += _claims(report.rows, what, times)
         counted = [row for row in report.rows if "hits" in row]
@@ -102,26 +112,26 @@ class Scaling(NamedTuple):
             sides[name] = (Side(self.mode, {**self.settings, **settings}), ())
         return sides
 
-    def _measure(self, case: Case, options: Options) -> list[Row]:
-        """A row for each side. Each runs once: what is simulated is exact.
+    def _call(self, case: Case, side: Side, more: Sequence[object]) -> apps.Call:
+        """A run, of which one is enough: what is simulated is exact."""
+        place = Place(SIMULATED, case.ranks, PLATFORM)
+        return partial(apps.measure, self.program, [*case.arguments, *more], place, side)
+
+    def _rows(self, case: Case, results: Mapping[str, apps.Result]) -> list[Row]:
+        """A row for each side.
 
         Raises BenchError where results differ.
         """
         rows: list[Row] = []
-        sides, place = self._sides(), Place(SIMULATED, case.ranks, PLATFORM)
-        results = set()
-        with options.progress(len(sides), f"{case.what}, {case.ranks} ranks") as bar:
-            for name, (side, more) in sides.items():
-                result = apps.measure(self.program, [*case.arguments, *more], place, side)
-                results.add(json.dumps(result.report[self.same]))
-                row: Row = {"strategy": name, "seconds": result.report[self.value]}
-                if result.outcome.counters:
-                    row.update(apps.access_columns(result.outcome))
-                rows += [row, *self.first_gets.rows(result.report)] if not rows else [row]
-                bar.update()
-        if len(results) != 1:
+        for name, result in results.items():
+            row: Row = {"strategy": name, "seconds": result.report[self.value]}
+            if result.outcome.counters:
+                row.update(apps.access_columns(result.outcome))
+            rows += [row, *self.first_gets.rows(result.report)] if not rows else [row]
+        found = {json.dumps(result.report[self.same]) for result in results.values()}
+        if len(found) != 1:
             raise BenchError(
-                f"{case.what}: '{self.same}' differs between sides ({', '.join(results)}): report it"
+                f"{case.what}: '{self.same}' differs between sides ({', '.join(found)}): report it"
             )
         for row in rows:
             row.update({"what": case.what, "ranks": case.ranks})
