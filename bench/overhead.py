@@ -27,7 +27,9 @@ DEFAULT = Side("acquire", counted=False)
 """What `nearfetch run` does when nothing is said; and nobody asks for statistics."""
 SIDES = {"plain": PLAIN, "interposed": INTERPOSED, "nearfetch": DEFAULT}
 KINDS = (("shm", "allocate"), ("shm", "create"), ("tcp", "create"))
-PROCESSES, PAIRS = 7, 13
+BATCHES = {"shm": 200, "tcp": 100}
+"""Of each loop in a process. Over TCP one takes several times as long."""
+PROCESSES, PAIRS = 6, 9
 """Of loops and repetitions; and of programs that are compared process by process, which vary more."""
 TURNS = 8
 """Groups of four repetitions in a process: through, past, past, through."""
@@ -57,16 +59,15 @@ PROMISES = {
 
 def run(options: Options) -> Report:
     """All of it: the number of samples is the same for each row of a kind."""
-    batches = options.choose(200, 10)
     parameters = {"samples": options.samples(PROCESSES), "program_pairs": options.samples(PAIRS)}
-    report = Report({**parameters, "batches": batches, "turns": TURNS, "ranks": 2, "full_cache": FULL})
+    report = Report({**parameters, "batches": BATCHES, "turns": TURNS, "ranks": 2, "full_cache": FULL})
     for family in families():
         for network, window in KINDS:
             place = Place(family, 2, network)
             sides = {"interposed": INTERPOSED, "nearfetch": DEFAULT}
-            report.rows += _calls(place, window, batches, sides, options)
+            report.rows += _calls(place, window, sides, options)
         for network in ("shm", "tcp"):
-            report.rows += _misses(Place(family, 2, network), batches, options)
+            report.rows += _misses(Place(family, 2, network), options)
             for program in programs(Place(family, 2, network), options):
                 report.rows.append(program.row(Place(family, 2, network), options))
     report.columns = "network window what plain_ns nearfetch_ns added_ns of_allowed ratio interposed_ratio"
@@ -76,10 +77,9 @@ def run(options: Options) -> Report:
     return report
 
 
-def _calls(
-    place: Place, window: str, batches: int, sides: Mapping[str, Side], options: Options, *chosen: str
-) -> list[Row]:
+def _calls(place: Place, window: str, sides: Mapping[str, Side], options: Options, *chosen: str) -> list[Row]:
     """A row for each pattern, or for the `chosen` ones, of `nearfetch` beside `interposed` if it is there."""
+    batches = options.choose(BATCHES[place.network], 10)
     arguments = ["--window", window, "--samples", batches, "--patterns", ",".join(chosen)]
 
     def measured(side: Side) -> dict[str, Row]:
@@ -107,11 +107,11 @@ def _calls(
     return rows
 
 
-def _misses(place: Place, batches: int, options: Options) -> list[Row]:
+def _misses(place: Place, options: Options) -> list[Row]:
     rows = []
     for policy in POLICIES:
         side = Side("always-cache", {**FULL, "policy": policy}, counted=False)
-        (row,) = _calls(place, "create", batches, {"nearfetch": side}, options, MISS)
+        (row,) = _calls(place, "create", {"nearfetch": side}, options, MISS)
         rows.append({**row, "kind": "miss", "what": f"miss in a full cache, {policy}"})
     return rows
 
