@@ -4,8 +4,9 @@
 Prefetched with automatic (`ac`) and manual consistency (`mc`), with passive owners (`-sd`) and without,
 against copying the same in bulk by hand. With the paper's 2,048 x 2,048 elements over 2 to 32 ranks on two
 modelled networks in virtual time. With 2 ranks over sizes: on all modelled networks, on one of them on the
-wall's clock, and on MPI over TCP. In the paper a copy by hand takes more GETs than
-prefetching, and 6 to 10 times as long on InfiniBand. Here a copy by hand is one message for each owner.
+wall's clock, and on MPI over TCP. In the paper a copy by hand takes more GETs than prefetching, and 6 to 10
+times as long on InfiniBand. Here it takes one for each owner with 2 ranks. With more, rows of a block do not
+lie one after the other in the copy: a block comes in fragments.
 """
 
 from __future__ import annotations

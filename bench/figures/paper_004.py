@@ -62,7 +62,8 @@ FIGURES: Sequence[Figure] = (
         "same, over up to 32 ranks",
         "lapps08_initialisation",
         ("mc-sd over hand with", "mc-sd over hand, virtual time", "ac over hand, virtual time"),
-        "Here a copy by hand takes no more GETs than prefetching.",
+        "By hand a rank takes 496 GETs, 16 of each block, and prefetched 31. The bytes alone, 31 MB at "
+        "6.8 GB/s, bound the factor at 3.98.",
     ),
     Figure(
         "Fig. 9",
