@@ -42,8 +42,8 @@ def test_one_thread_reads_at_a_time(first, other, tmp_path):
 
     def run_another(phase: str, info: object) -> None:
         thread = threading.Thread(target=read[other])
-        threads.append(thread)
         thread.start()
+        threads.append(thread)
         thread.join(0.005)
 
     gc.callbacks.append(run_another)
