@@ -99,7 +99,7 @@ def test_promises_are_claimed_by_the_end_of_the_interval(rows, holds):
 
 def test_misses_in_a_full_cache():
     place = harness.Place(harness.families()[0], 2, "shm")
-    rows = overhead._misses(place, 10, harness.Options(quick=True, shown=False))
+    rows = overhead._misses(place, harness.Options(quick=True, shown=False))
     assert [row["what"] for row in rows] == [f"miss in a full cache, {name}" for name in overhead.POLICIES]
     assert all(row["added_ns"] > 0 and row["calls"] == 2 for row in rows)
     # Ranges of 8 bytes fill the cache, and all later ones are of what they are called.
