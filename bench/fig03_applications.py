@@ -7,9 +7,9 @@ lists remotely instead of calling owners. Over TCP Open MPI has only that one, b
 communicate. PTRANS also with the same work for each of 1 to 256 ranks. miniMD has size 10, and size 4 and 5
 steps over TCP; in virtual time 30 ns of computation are charged for each pair of neighbours. LULESH makes 10
 cycles with 15^3 elements, 5^3 over TCP, and all cycles with 10^3, to the published energy. Cubes of 30 and
-45 have theirs, too (`lulesh --size 45 --ranks 2` takes five minutes). As in Chapel's,
-each of an element's two forces is added to its nodes by sequentially consistent atomics, each of which is
-waited for. In other versions they are not waited for (`unordered`), or the sum of both forces is added.
+45 have theirs, too (`lulesh --size 45 --ranks 2` takes five minutes). As in Chapel's, each of an element's
+two forces is added to its nodes by sequentially consistent atomics, each of which is waited for. In other
+versions they are not waited for (`unordered`), or the sum of both forces is added.
 """
 
 from __future__ import annotations

@@ -60,7 +60,8 @@ PROMISES = {
 def run(options: Options) -> Report:
     """All of it: the number of samples is the same for each row of a kind."""
     parameters = {"samples": options.samples(PROCESSES), "program_pairs": options.samples(PAIRS)}
-    report = Report({**parameters, "batches": BATCHES, "turns": TURNS, "ranks": 2, "full_cache": FULL})
+    batches = {network: _batches(network, options) for network in BATCHES}
+    report = Report({**parameters, "batches": batches, "turns": TURNS, "ranks": 2, "full_cache": FULL})
     for family in families():
         for network, window in KINDS:
             place = Place(family, 2, network)
@@ -77,9 +78,13 @@ def run(options: Options) -> Report:
     return report
 
 
+def _batches(network: str, options: Options) -> int:
+    return options.choose(BATCHES[network], 10)
+
+
 def _calls(place: Place, window: str, sides: Mapping[str, Side], options: Options, *chosen: str) -> list[Row]:
     """A row for each pattern, or for the `chosen` ones, of `nearfetch` beside `interposed` if it is there."""
-    batches = options.choose(BATCHES[place.network], 10)
+    batches = _batches(place.network, options)
     arguments = ["--window", window, "--samples", batches, "--patterns", ",".join(chosen)]
 
     def measured(side: Side) -> dict[str, Row]:

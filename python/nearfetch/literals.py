@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Texts of Python literals, such as the headers of .npy files.
 
-CPython 3.11 and 3.12 count how deep a literal is nested in one variable of all threads (issue 106905): two
-that build literals at once may raise SystemError. Ranks may be threads, so one reads at a time.
+CPython 3.11 counts how deep a literal is nested in one variable of all threads (its issue 106905): two that
+build literals at once may raise SystemError. Ranks may be threads, so one reads at a time.
 """
 
 from __future__ import annotations
