@@ -374,6 +374,16 @@ function(nearfetch_unit_test name)
     set_tests_properties(unit.${name} PROPERTIES LABELS "unit;${arg_LABELS}" TIMEOUT ${arg_TIMEOUT})
 endfunction()
 
+# nearfetch_own_session(<test>)
+#
+# Gives the runs of Open MPI in a ctest a session directory of their own. Tests run at the same time, and Open MPI 4's
+# own directory is one for all jobs of a user: the last job to end removes it while the next one enters it, which then
+# fails (open-mpi/ompi issue 8510).
+function(nearfetch_own_session test)
+    set_property(TEST ${test} APPEND PROPERTY ENVIRONMENT
+                                              OMPI_MCA_orte_tmpdir_base=${PROJECT_BINARY_DIR}/sessions/${test})
+endfunction()
+
 # nearfetch_mpi_test(<program> [NAME name] [ARGS ...] [RANKS 1 2 4] [MODES plain off ...] [NETWORKS shm tcp]
 #                    [FAMILIES ...] [LABELS ...] [TIMEOUT seconds] [SET key=value ...] [SERIAL])
 #
@@ -421,6 +431,7 @@ function(nearfetch_mpi_test program)
                                    PROCESSORS ${ranks}
                                    RUN_SERIAL "${arg_SERIAL}"
                                    SKIP_RETURN_CODE 77)
+                    nearfetch_own_session(${test})
                 endforeach()
             endforeach()
         endforeach()
@@ -451,6 +462,7 @@ function(nearfetch_python_test name)
             ENVIRONMENT
             "PYTHONPATH=${PROJECT_SOURCE_DIR}/python;NEARFETCH_PROGRAMS=${NEARFETCH_PROGRAMS_DIR};NEARFETCH_BUILD=${PROJECT_BINARY_DIR};PYTHONDONTWRITEBYTECODE=1;${arg_ENVIRONMENT}"
     )
+    nearfetch_own_session(python.${name})
 endfunction()
 
 # The Python that runs the tests: the virtual environment's, where numpy, mpi4py and pytest are.

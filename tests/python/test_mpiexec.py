@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import collections
 import importlib.util
+import json
 import os
 import re
 import subprocess
@@ -63,6 +64,18 @@ def test_bound_ranks_stay_on_one_core_each_and_share_them_evenly(family):
     assert sum(ranks.values()) == 4
     assert set(ranks) <= {f"[{core}]" for core in cores}
     assert len(ranks) == min(4, len(cores))
+
+
+def test_no_two_tests_share_a_session_directory_of_open_mpi():
+    build = os.environ.get("NEARFETCH_BUILD", TESTS.parent / "build" / "release")
+    command = ["ctest", "--test-dir", build, "--show-only=json-v1"]
+    listing = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    starting = re.compile(r"(launch|litmus_coverage|same_answers|mpi4py_suite)\.py .*openmpi|-m pytest")
+    tests = [
+        test for test in json.loads(listing)["tests"] if starting.search(" ".join(test.get("command", [])))
+    ]
+    sessions = set(re.findall(r'"OMPI_MCA_orte_tmpdir_base=(.*?)"', json.dumps(tests)))
+    assert len(sessions) == len(tests) > 0
 
 
 def test_unknown_families_and_networks_are_errors(launchers):
