@@ -12,12 +12,13 @@ DEFAULT = "default"
 OFF = "off"
 PAST = "past"
 TYPES: Mapping[str, Mapping[str, object]] = {
-    "direct": {"buffer_bytes": "1GiB", "index_entries": 262144},
-    "conflicting": {"buffer_bytes": "1GiB", "index_entries": 64},
+    "direct": {"buffer_bytes": "256MiB", "index_entries": 262144},
+    "conflicting": {"buffer_bytes": "256MiB", "index_entries": 64},
     "capacity": {"policy": "lru", "buffer_bytes": "128KiB"},
     "failing": {"buffer_bytes": "4KiB"},
 }
-"""Settings under which misses are of one access type, at least for the larger sizes."""
+"""Settings under which misses are of one access type, at least for the larger sizes. A process has all these
+windows at once: together they need less than the memory_bytes of a node with 8 GiB."""
 
 CONFIGS: Mapping[str, Mapping[str, object]] = {
     DEFAULT: {},

@@ -427,6 +427,13 @@ def test_an_interposer_stands_in_the_ranks():
     assert len(counts) == 2 and all(int(count) > 0 for count in counts)
 
 
+def test_windows_of_all_access_types_leave_one_another_memory():
+    place = harness.Place(harness.families()[0], 2, "shm")
+    rows = rma.measure(place, "create", ["miss"], [8, 65536], 20, 2000, list(rma.TYPES), harness.CACHED)
+    for row, config, size in (("miss", "direct", 8), ("miss", "direct", 65536), ("miss", "failing", 65536)):
+        assert rma.share(rows[row, config, size], config) == 1
+
+
 def test_get_sequence(tmp_path):
     gets = workload.paper_sequence(1, 300)
     sequence = workload.write_sequence(gets, tmp_path / "sequence")
